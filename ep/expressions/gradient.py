@@ -17,8 +17,8 @@ from ep.expressions.reverse import gradients, inlined
 from ep.expressions.trace import Trace
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import FLOATS
+from ep.include.primitive.op_definition import INEXACT
 from ep.include.shown import shown
-from ep.ops.gradients.vjp import INEXACT
 
 Place = int | str
 """An argument: its position, or its name."""

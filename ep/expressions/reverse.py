@@ -12,7 +12,9 @@ from ep.expressions.array import LazyArray
 from ep.expressions.joined_products import join_products
 from ep.expressions.trace import Node, Trace
 from ep.include.data_type import DataType
-from ep.ops.gradients.vjp import INEXACT, Backward, of_inputs
+from ep.include.primitive.op_definition import INEXACT
+from ep.ops.declare.gradient import Backward
+from ep.ops.gradients import of_inputs
 
 
 def gradients(loss: LazyArray, by: Sequence[LazyArray]) -> list[LazyArray]:

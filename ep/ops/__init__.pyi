@@ -12,7 +12,7 @@ from ep.ops.scatter_rows import Reduction
 from ep.ops.devices import copy_to_device as copy_to_device
 from ep.ops.devices import copy_to_host as copy_to_host
 from ep.ops.full import full as full
-from ep.ops.gradients.vjp import vjp as vjp
+from ep.ops.gradients import vjp as vjp
 
 @overload
 def abs(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:

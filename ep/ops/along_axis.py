@@ -12,8 +12,8 @@ from ep.ops.declare.function import FUNCTIONS, Indices
 from ep.ops.devices import arrays_of
 from ep.ops.indices import IndexMode, check_mode, resolved
 from ep.ops.scatter_rows import Reduction, as_scatter_op, expanded_updates
-from ep.ops.shaped import viewed
 from ep.ops.shapes import from_front
+from ep.ops.terms import viewed
 
 
 @composition()

@@ -20,8 +20,8 @@ from ep.ops.devices import arrays_of, as_array
 from ep.ops.full import filled
 from ep.ops.indices import IndexMode, as_indices, check_mode
 from ep.ops.scatter_rows import Reduction, as_scatter_op, expanded_updates
-from ep.ops.shaped import viewed
 from ep.ops.shapes import from_front
+from ep.ops.terms import viewed
 
 
 @composition()

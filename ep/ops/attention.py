@@ -14,12 +14,12 @@ from ep.include.number_kind import BOOL, FLOATS
 from ep.include.shown import in_short
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.gradients.vjp import OF_FUNCTIONS, in_type, summed_to, zeros_like
+from ep.ops.gradients import OF_FUNCTIONS
 from ep.ops.heads import Block, Heads
 from ep.ops.joined import joined, note_gradient
 from ep.ops.operands import check_real
-from ep.ops.shaped import viewed
 from ep.ops.shapes import check_broadcasts, check_shape
+from ep.ops.terms import in_type, summed_to, viewed, zeros_like
 
 _LEAST: Final = {4: -87.0, 8: -708.0}
 """By the bytes of a type, an exponent below which its exponential is taken for 0: it would be no normal number."""

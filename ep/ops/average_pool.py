@@ -22,6 +22,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launch, Launches, Plan, Subject, attribute, data_type, primitive_exists, register_kernel
@@ -29,6 +30,7 @@ from ep.ops.names import in_errors
 from ep.ops.pool import pool_attributes, pool_local, pool_shape, pool_signatures, pool_windows
 from ep.ops.sbp_signatures import B, P, partials_of, signature
 from ep.ops.shapes import as_sizes
+from ep.ops.terms import computed
 from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.window_sums import WIDE, Quotient, Stage, Sums, as_it_is, at_places, of_windows
 from ep.ops.windows import for_each
@@ -47,7 +49,12 @@ def _attributes(x: Any, window: Sequence[Any], count_include_pad: Any, divisor: 
     return {**resolved, "counted": counted, "divisor": number}
 
 
-@operator(shape=pool_shape, dtype=SameAs("x"), signatures=pool_signatures(P), local=pool_local)
+def _gradient(back: Backward) -> Gradients:
+    given = {**back.attributes, "shape": tuple(back.inputs[0].shape)}
+    return [computed("average_pool_grad", back.dy, given)]
+
+
+@operator(shape=pool_shape, dtype=SameAs("x"), signatures=pool_signatures(P), local=pool_local, gradient=_gradient)
 def average_pool(
     x: Tensor,
     kernel: Any,
@@ -105,7 +112,18 @@ class _Shaped:
         self.shape = shape
 
 
-@operator(shape=_grad_shape, dtype=SameAs("dy"), signatures=_grad_signatures, local=_grad_local)
+def _grad_gradient(back: Backward) -> Gradients:
+    given = {name: value for name, value in back.attributes.items() if name != "shape"}
+    return [computed("average_pool", back.dy, given)]
+
+
+@operator(
+    shape=_grad_shape,
+    dtype=SameAs("dy"),
+    signatures=_grad_signatures,
+    local=_grad_local,
+    gradient=_grad_gradient,
+)
 def average_pool_grad(
     dy: Tensor,
     shape: Any,

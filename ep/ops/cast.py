@@ -14,10 +14,12 @@ from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS
 from ep.include.primitive.cast import CastFactory
 from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
+from ep.ops.terms import in_type
 from ep.sbp import Problem, Signature, Split
 
 
@@ -56,11 +58,16 @@ def _keeps_order(source: DataType, target: DataType) -> bool:
     return np.can_cast(source.dtype, target.dtype, "safe")
 
 
+def _gradient(back: Backward) -> Gradients:
+    return [in_type(back.dy, back.inputs[0].dtype)]
+
+
 @operator(
     shape=_shape,
     dtype=Given("dtype"),
     aliases=["astype"],
     signatures=_signatures,
+    gradient=_gradient,
     standard={
         "astype": "always a copy; floating-point numbers out of an integer type's range become the nearest one, NaN 0"
     },

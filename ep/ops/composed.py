@@ -15,10 +15,9 @@ from ep.include.number_kind import COMPLEXES, FLOATS, REAL
 from ep.include.shown import shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.gradients.vjp import over_size
 from ep.ops.operands import check_real
-from ep.ops.shaped import viewed
 from ep.ops.shapes import as_axes, from_front
+from ep.ops.terms import over_size, viewed
 
 
 @composition(REAL, elementwise=True, reads=False)

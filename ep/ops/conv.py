@@ -18,13 +18,14 @@ from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory, WindowProduct
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.devices import arrays_of, as_array
 from ep.ops.kernels import Launch, Launches, Plan, Subject, attribute, data_type, primitive_exists, register_kernel
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import B, P, signature
-from ep.ops.shaped import viewed
+from ep.ops.terms import viewed
 from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -85,7 +86,14 @@ def local_groups(groups: int, places: Sequence[Sbp], sizes: Sequence[int], ranks
     return (groups_of_pieces(groups, sizes, ranks) or [groups] * ranks)[rank] if split else groups
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
+def _gradient(back: Backward) -> Gradients:
+    x, w = back.inputs
+    given = {name: back.attributes[name] for name in ("strides", "pads", "dilations", "groups")}
+    by_x = FUNCTIONS["conv_x_grad"](back.dy, w, tuple(x.shape), **given)
+    return [by_x, FUNCTIONS["conv_w_grad"](back.dy, x, tuple(w.shape), **given)]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient)
 def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1) -> Attributes:
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`.
 

@@ -17,6 +17,7 @@ from ep.include.primitive.unary_op import UnaryOp
 from ep.include.process import exclusively
 from ep.ops.declare.calls import Function, Read, calling
 from ep.ops.declare.function import FUNCTIONS
+from ep.ops.declare.gradient import Backward, Gradients, Rule
 from ep.ops.declare.inputs import REQUIRED, Attribute, Input, Role
 from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
@@ -24,6 +25,7 @@ from ep.ops.elementwise_signatures import why_not_listed
 from ep.ops.kernels import Launches, attribute, data_type, launching, primitive_exists
 from ep.ops.names import function_name, parameter_name
 from ep.ops.parameters import Parameters
+from ep.ops.terms import zeros_like
 from ep.sbp import Problem, Signature
 
 
@@ -51,6 +53,10 @@ def _documentation() -> Any:
     return exclusively(lambda: import_module("ep.ops.documentation"))
 
 
+def _no_slope(back: Backward) -> Gradients:
+    return [zeros_like(one) for one in back.inputs]
+
+
 class OpOperator:
     """The operator of an op: its declaration, and the reading of calls of its function."""
 
@@ -60,8 +66,12 @@ class OpOperator:
         role: Role,
         shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
         signatures: Callable[[Any, Problem], Iterable[Signature]],
+        gradient: Rule | None,
     ) -> None:
-        """Declare the operator. role: of its operands. rows: the signatures of an op for a problem."""
+        """Declare the operator. role: of its operands. rows: the signatures of an op for a problem.
+
+        gradient: as in Operator; that of a constant op is 0 in any case.
+        """
         self.op, self.parameters = op, Parameters(op)
         row = OPS[op]
         self.declared = add_operator(
@@ -79,6 +89,7 @@ class OpOperator:
                 describe=self._describe,
                 aliases=(row.alias,) if row.alias else (),
                 listed=partial(signatures, op),
+                gradient=_no_slope if row.is_constant else gradient,
                 not_listed=partial(why_not_listed, op),
                 standard={row.alias or function_name(op): row.differs} if row.differs else {},
             )

@@ -10,7 +10,8 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
@@ -41,11 +42,16 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"sizes": piece_shape(sizes, target, problem.ranks, rank)}
 
 
+def _gradient(back: Backward) -> Gradients:
+    return [FUNCTIONS["expand_grad"](back.dy, back.inputs[0].shape)]
+
+
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
     signatures=_signatures,
     local=_local,
+    gradient=_gradient,
 )
 def expand(x: Tensor, *sizes: Any) -> Attributes:
     """Return `x` repeated to `sizes`.

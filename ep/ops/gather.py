@@ -8,7 +8,8 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims
 from ep.include.primitive.batch_gather import BatchGatherFactory
 from ep.include.primitive.gather import GatherFactory
-from ep.ops.declare.function import Indices, Tensor, function_of, operator
+from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, function_of, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.indexed import for_indices, indexed
@@ -49,11 +50,18 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "offset": given["offset"] + begin}
 
 
+def _gradient(back: Backward) -> Gradients:
+    params, indices = back.inputs
+    given = {name: back.attributes[name] for name in ("axis", "batch_dims", "mode")}
+    return [FUNCTIONS["gather_grad"](back.dy, indices, params.shape, **given), None]
+
+
 @operator(
     shape=_shape,
     dtype=SameAs("params"),
     signatures=_signatures,
     local=_local,
+    gradient=_gradient,
     standard={"take": "`axis` is 0 where left out; `mode` says what becomes of indices out of range"},
 )
 def gather(

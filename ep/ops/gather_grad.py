@@ -8,7 +8,8 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSumFactory
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
-from ep.ops.declare.function import Indices, Tensor, function_of, operator
+from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, function_of, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.gather import gather_axes
@@ -50,7 +51,12 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "shape": tuple(shape), "offset": offset}
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local)
+def _gradient(back: Backward) -> Gradients:
+    given = {name: back.attributes[name] for name in ("axis", "batch_dims", "mode")}
+    return [FUNCTIONS["gather"](back.dy, back.inputs[1], **given), None]
+
+
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local, gradient=_gradient)
 def gather_grad(
     dy: Tensor, indices: Indices, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: IndexMode = "raise"
 ) -> Attributes:

@@ -14,9 +14,8 @@ from ep.include.data_type import as_data_type
 from ep.include.number_kind import BOOL
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of
-from ep.ops.gradients.vjp import in_type
 from ep.ops.joined import new_walk
-from ep.ops.shaped import viewed
+from ep.ops.terms import in_type, viewed
 
 WHOLE: Final = 2**23
 """The most bytes of products that are computed at once: those that stay in the caches."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
-from ep.ops.declare.function import Tensors, operator
+from ep.ops.declare.function import FUNCTIONS, Tensors, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, PreparedKernel, Subject, register_kernel
@@ -15,6 +18,7 @@ from ep.ops.names import in_errors
 from ep.ops.regions import COPY_ND, copying_columns
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
+from ep.ops.terms import viewed
 from ep.sbp import Problem, Signature
 
 
@@ -40,7 +44,25 @@ def _stack_signatures(problem: Problem) -> Iterable[Signature]:
     return moved_signatures(problem, {axis: axis + (axis >= new) for axis in range(len(problem.shapes[0]))})
 
 
-@operator(shape=_concat_shape, dtype=SameAs("arrays"), signatures=_concat_signatures, takes_out=False)
+def _concat_gradient(back: Backward) -> Gradients:
+    axis = back.attributes["axis"]
+    sizes = [one.size if axis is None else one.shape[axis] for one in back.inputs]
+    parts = FUNCTIONS["split"](back.dy, np.cumsum(sizes)[:-1].tolist(), axis or 0)
+    return [viewed(part, one.shape) for part, one in zip(parts, back.inputs, strict=True)]
+
+
+def _stack_gradient(back: Backward) -> Gradients:
+    parts = FUNCTIONS["split"](back.dy, len(back.inputs), back.attributes["axis"])
+    return [viewed(part, one.shape) for part, one in zip(parts, back.inputs, strict=True)]
+
+
+@operator(
+    shape=_concat_shape,
+    dtype=SameAs("arrays"),
+    signatures=_concat_signatures,
+    gradient=_concat_gradient,
+    takes_out=False,
+)
 def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
     """Return arrays joined along an axis, as `numpy.concat`.
 
@@ -63,7 +85,13 @@ def concat(arrays: Tensors, axis: int | None = 0) -> Attributes:
     return {"axis": along}
 
 
-@operator(shape=_stack_shape, dtype=SameAs("arrays"), signatures=_stack_signatures, takes_out=False)
+@operator(
+    shape=_stack_shape,
+    dtype=SameAs("arrays"),
+    signatures=_stack_signatures,
+    gradient=_stack_gradient,
+    takes_out=False,
+)
 def stack(arrays: Tensors, axis: int = 0) -> Attributes:
     """Return arrays joined along a new axis, as `numpy.stack`.
 

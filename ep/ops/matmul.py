@@ -15,10 +15,13 @@ from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
+from ep.ops.gradients import vjp
 from ep.ops.kernels import Calls, Launch, Launches, Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
+from ep.ops.terms import summed_to, viewed
 from ep.sbp import Problem, Sbp, Signature, Split
 
 _NAMES = "x1", "x2"
@@ -80,7 +83,24 @@ def _of_batch(shape: Dims, axis: int, size: int) -> Sbp:
     return Split(len(shape) - 2 + axis) if has_it else B
 
 
-@operator(shape=_shape, dtype=SameAs("x1"), signatures=_signatures)
+def _gradient(back: Backward) -> Gradients:
+    """Return products with the other operand, summed over broadcast axes; a vector is seen as a matrix.
+
+    matmul conjugates the matrices that it transposes, so these are the gradients of complex matrices, too.
+    """
+    x1, x2 = back.inputs
+    t1, t2 = (back.attributes[name] is BlasTransposeType.T for name in ("transpose_x1", "transpose_x2"))
+    matmul = FUNCTIONS["matmul"]
+    a = x1 if len(x1.shape) > 1 else viewed(x1, (1, *x1.shape))
+    b = x2 if len(x2.shape) > 1 else viewed(x2, (*x2.shape, 1))
+    rows, columns = a.shape[-1 if t1 else -2], b.shape[-2 if t2 else -1]
+    dc = viewed(back.dy, (*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), rows, columns))
+    of_a = matmul(b, dc, t2, True) if t1 else matmul(dc, b, False, not t2)
+    of_b = matmul(dc, a, True, t1) if t2 else matmul(a, dc, not t1, False)
+    return [viewed(summed_to(of_a, a), x1.shape), viewed(summed_to(of_b, b), x2.shape)]
+
+
+@operator(shape=_shape, dtype=SameAs("x1"), signatures=_signatures, gradient=_gradient)
 def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
     """Return the product of matrices, as `numpy.matmul`.
 
@@ -143,6 +163,22 @@ def _of_view(x: ArrayLike, transpose: bool) -> tuple[Any, bool]:
 
 
 matmul = FUNCTIONS["matmul"] = _of_views(matmul)
+
+
+def matmul_grad(
+    dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool = False, transpose_x2: bool = False
+) -> list[Array]:
+    """Return the gradients of `matmul` with respect to x1 and x2: products of dy with the other operand.
+
+    They are summed over broadcast axes.
+
+    dy: the gradient with respect to the result, of its shape and dtype. The others are the arguments of matmul.
+    """
+    transposes = {"transpose_x1": transpose_x1, "transpose_x2": transpose_x2}
+    return vjp("matmul", (x1, x2), transposes, None, dy)
+
+
+FUNCTIONS["matmul_grad"] = matmul_grad
 
 _MATMUL = primitive_exists(
     BroadcastMatmulFactory, data_type("x1"), attribute("transpose_x1"), attribute("transpose_x2"), kMaxNumDims

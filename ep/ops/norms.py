@@ -15,11 +15,10 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive.structure import kMaxRow
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.gradients.vjp import in_type
 from ep.ops.joined import joined, note_gradient
 from ep.ops.operands import check_real
-from ep.ops.shaped import viewed
 from ep.ops.shapes import as_axes, check_broadcasts, check_shape
+from ep.ops.terms import in_type, viewed
 
 _LEAST_PIECE: Final = 512
 """The fewest elements of the pieces of a row that is too long for a kernel."""

@@ -13,11 +13,11 @@ from ep.include.number_kind import FLOATS
 from ep.include.shown import shown
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.gradients.vjp import OF_FUNCTIONS, Slopes, in_type, over_size, summed_to
+from ep.ops.gradients import OF_FUNCTIONS, Slopes
 from ep.ops.joined import joined
 from ep.ops.norms import Groups, Rows, computed_in
-from ep.ops.shaped import viewed
 from ep.ops.shapes import as_axes, check_broadcasts, check_shape
+from ep.ops.terms import in_type, over_size, summed_to, viewed
 
 
 @composition(FLOATS, alike=False)

@@ -15,7 +15,8 @@ from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
@@ -63,7 +64,12 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"before": tuple(before), "after": tuple(after), "constant_values": value}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
+def _gradient(back: Backward) -> Gradients:
+    widths = zip(back.attributes["before"], back.attributes["after"], strict=True)
+    return [FUNCTIONS["pad"](back.dy, [(-before, -after) for before, after in widths])]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient)
 def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attributes:
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant".
 

@@ -11,7 +11,8 @@ from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
-from ep.ops.declare.function import Tensor, function_of, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, function_of, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Launches, Plan, launching, primitive_exists
@@ -28,7 +29,12 @@ def _signatures(problem: Problem) -> Iterable[Signature]:
     return moved_signatures(problem, {source: target for target, source in enumerate(problem.attributes["axes"])})
 
 
-@operator(shape=_shape, dtype=SameAs("x"), aliases=["permute_dims"], signatures=_signatures)
+def _gradient(back: Backward) -> Gradients:
+    axes = back.attributes["axes"]
+    return [FUNCTIONS["permute"](back.dy, [axes.index(axis) for axis in range(len(axes))])]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), aliases=["permute_dims"], signatures=_signatures, gradient=_gradient)
 def permute(x: Tensor, axes: Iterable[int]) -> Attributes:
     """Return `x` with its axes in the order `axes`, as `numpy.permute_dims`: axis i of the result is axis axes[i] of x.
 

@@ -17,7 +17,8 @@ from ep.include.number_kind import BOOL, FLOATS
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import (
@@ -31,6 +32,7 @@ from ep.ops.kernels import (
 )
 from ep.ops.names import in_errors
 from ep.ops.sbp_signatures import PMAX, B, signature
+from ep.ops.terms import in_type, unselected, viewed, wide
 from ep.ops.window_kernel import Move, WindowKernel
 from ep.ops.windows import PlacedWindows, for_each, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -89,7 +91,38 @@ def pool_attributes(x: Tensor, kernel: Any, strides: Any, pads: Any, dilations: 
     return {**given, "pads": (*found.before, *found.after)}
 
 
-@operator(shape=pool_shape, dtype=SameAs("x"), signatures=pool_signatures(PMAX), local=pool_local)
+def _gradient(back: Backward) -> Gradients:
+    """Divide the gradient among the elements of a window equal to its result; the NaN in padding equals none.
+
+    A NaN result makes the gradient NaN in all of its window.
+    """
+    (x,), windows = back.inputs, ("kernel", "strides", "pads", "dilations")
+    kernel, strides, pads, dilations = (back.attributes[name] for name in windows)
+    num_axes, padded = len(kernel), x
+    if any(pads):
+        around = [(pads[axis], pads[axis + num_axes]) for axis in range(num_axes)]
+        padded = FUNCTIONS["pad"](x, [(0, 0), (0, 0), *around], constant_values=math.nan)
+    written = FUNCTIONS["unfold"](padded, kernel, strides, 0, dilations)
+    found = FUNCTIONS["equal"](written, _of_windows(back.output, num_axes))
+    count = FUNCTIONS["sum"](found, tuple(range(2, num_axes + 2)), dtype="float64", keepdims=True)
+    share = FUNCTIONS["div"](_of_windows(wide(back.dy), num_axes), count)
+    others = _of_windows(FUNCTIONS["add"](unselected(back.dy), unselected(back.output)), num_axes)
+    placed = FUNCTIONS["where"](found, in_type(share, x.dtype), others)
+    return [FUNCTIONS["fold"](placed, tuple(x.shape[2:]), strides, pads, dilations)]
+
+
+def _of_windows(of: Any, num_axes: int) -> Any:
+    """Return a result seen with an axis of size 1 for each axis of a window."""
+    return viewed(of, (*of.shape[:2], *(1,) * num_axes, *of.shape[2:]))
+
+
+@operator(
+    shape=pool_shape,
+    dtype=SameAs("x"),
+    signatures=pool_signatures(PMAX),
+    local=pool_local,
+    gradient=_gradient,
+)
 def max_pool(
     x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False
 ) -> Attributes:

@@ -13,8 +13,8 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices
-from ep.ops.shaped import viewed
 from ep.ops.shapes import as_sizes
+from ep.ops.terms import viewed
 
 
 @composition(REAL)

@@ -12,13 +12,15 @@ from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
 from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 from ep.include.shown import shown
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always, Given, SameAs
 from ep.ops.kernels import attribute, launching
 from ep.ops.reduce_kernel import CAST, FILL, MUL, exists, mean_of_piece_kernel, reduce_kernel
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_axes
+from ep.ops.terms import conjugated, in_type, ones_like, over_size, unselected, viewed, wide
 from ep.sbp import Problem, Sbp, Signature, Split
 
 
@@ -90,7 +92,69 @@ def type_of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
     return DataType.kUInt64 if source in UNSIGNED else DataType.kInt64
 
 
-@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kSum))
+def _kept(back: Backward, of: Any) -> Any:
+    """Return a result with the reduced axes as axes of size 1, except leading ones, which broadcasting adds."""
+    axes, shape = back.attributes["axes"], back.inputs[0].shape
+    first = next((axis for axis in range(len(shape)) if axis not in axes), len(shape))
+    if not back.attributes["keepdims"] and axes == tuple(range(first)):
+        return of
+    return viewed(of, [1 if axis in axes else size for axis, size in enumerate(shape)])
+
+
+def _spread(back: Backward, of: Any) -> Any:
+    """Return a result in the type of x, expanded to its shape."""
+    (x,) = back.inputs
+    return FUNCTIONS["expand"](_kept(back, in_type(of, x.dtype)), x.shape)
+
+
+def _sum_gradient(back: Backward) -> Gradients:
+    return [_spread(back, back.dy)]
+
+
+def _mean_gradient(back: Backward) -> Gradients:
+    count = math.prod(back.inputs[0].shape[axis] for axis in back.attributes["axes"])
+    return [_spread(back, over_size(wide(back.dy), count or 1))]
+
+
+def _prod_gradient(back: Backward) -> Gradients:
+    """Return dy times the product of the other elements; each axis continues with the product over those before it."""
+    (x,) = back.inputs
+    left = wide(in_type(x, back.dy.dtype))
+    others = ones_like(left)
+    for axis in back.attributes["axes"]:
+        others = FUNCTIONS["mul"](others, _others(left, axis))
+        left = FUNCTIONS["prod"](left, axis, keepdims=True)
+    return [in_type(FUNCTIONS["mul"](_kept(back, wide(back.dy)), conjugated(others)), x.dtype)]
+
+
+def _others(x: Any, axis: int) -> Any:
+    """Return, for each element, the product of the other elements along an axis.
+
+    The halves of the axis are multiplied recursively until one element is left; when the recursion returns, each
+    half is multiplied by the other half. There is no division, which would fail with a zero or a product out of range.
+    """
+    size = x.shape[axis]
+    if size < 2:
+        return ones_like(x)
+    odd = size % 2
+    before, after = ([(0, by if at == axis else 0) for at in range(len(x.shape))] for by in (odd, -odd))
+    first, second = FUNCTIONS["split"](FUNCTIONS["pad"](x, before, constant_values=1), 2, axis)
+    rest = _others(FUNCTIONS["mul"](first, second), axis)
+    both = [FUNCTIONS["mul"](rest, second), FUNCTIONS["mul"](rest, first)]
+    return FUNCTIONS["pad"](FUNCTIONS["concat"](both, axis), after)
+
+
+def _extreme_gradient(back: Backward) -> Gradients:
+    """Divide the gradient among the elements that are equal to the result; a NaN result makes it NaN everywhere."""
+    (x,) = back.inputs
+    found = FUNCTIONS["equal"](x, _kept(back, back.output))
+    count = FUNCTIONS["sum"](found, back.attributes["axes"], dtype="float64", keepdims=True)
+    share = FUNCTIONS["div"](_kept(back, wide(back.dy)), count)
+    others = _kept(back, FUNCTIONS["add"](unselected(back.dy), unselected(back.output)))
+    return [FUNCTIONS["where"](found, in_type(share, x.dtype), others)]
+
+
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kSum), gradient=_sum_gradient)
 def sum(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -108,7 +172,7 @@ def sum(
     return {**_resolved("sum", x, axis, keepdims), "dtype": type_of_sums(x, dtype)}
 
 
-@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kProd))
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kProd), gradient=_prod_gradient)
 def prod(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -121,6 +185,7 @@ def prod(
     dtype=Given("dtype"),
     signatures=_signatures(ReduceOp.kMean),
     local=_local_mean,
+    gradient=_mean_gradient,
     standard={"mean": "bools and integers are taken as float64"},
 )
 def mean(
@@ -146,6 +211,7 @@ def mean(
     shape=_shape,
     dtype=SameAs("x"),
     signatures=_signatures(ReduceOp.kMin),
+    gradient=_extreme_gradient,
     standard={"min": "a NaN spreads; no elements are an error"},
 )
 def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
@@ -161,6 +227,7 @@ def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     shape=_shape,
     dtype=SameAs("x"),
     signatures=_signatures(ReduceOp.kMax),
+    gradient=_extreme_gradient,
     standard={"max": "a NaN spreads; no elements are an error"},
 )
 def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:

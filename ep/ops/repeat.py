@@ -7,7 +7,8 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
-from ep.ops.declare.function import Tensor, function_of, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, function_of, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import EXPAND
@@ -41,11 +42,16 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {"sizes": piece_shape(sizes, target, problem.ranks, rank)}
 
 
+def _gradient(back: Backward) -> Gradients:
+    return [FUNCTIONS["repeat_grad"](back.dy, back.inputs[0].shape, back.attributes["sizes"])]
+
+
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
     signatures=_signatures,
     local=_local,
+    gradient=_gradient,
     standard={"tile": "at most 8 axes, counted as `ep.ops.repeat` says"},
 )
 def repeat(x: Tensor, *sizes: Any) -> Attributes:

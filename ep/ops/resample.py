@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
@@ -16,13 +16,15 @@ from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import ChoiceOp, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.declare.function import Indices, Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
 from ep.ops.kernels.conditions import Value
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
+from ep.ops.terms import in_type, viewed, zeros_like
 from ep.ops.window_kernel import WindowMoves
 from ep.sbp import Problem, Signature, Split
 
@@ -51,7 +53,26 @@ def arithmetic_of(kind: DataType) -> DataType:
     return kind if kind in (DataType.kFloat, DataType.kDouble) else DataType.kFloat
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
+def _gradient(back: Backward) -> Gradients:
+    """Return the gradients of x, by addends that are scattered to their places, and of the weights."""
+    (x, places, weights), axis = back.inputs, back.attributes["axis"]
+    others = tuple(one for one in range(len(x.shape)) if one != axis)
+    of_x, of_weights = None, list[Any]()
+    dy = in_type(back.dy, weights.dtype)
+    for addend in range(places.shape[0]):
+        at, weight = (FUNCTIONS["slice"](one, (addend, addend + 1)) for one in (places, weights))
+        at, along = viewed(at, (places.shape[1],)), (places.shape[1], *(1,) * (len(x.shape) - axis - 1))
+        share = FUNCTIONS["mul"](dy, viewed(weight, along))
+        part = FUNCTIONS["gather_grad"](share, at, x.shape, axis, 0, "zero")
+        of_x = part if of_x is None else FUNCTIONS["add"](of_x, part)
+        taken = in_type(FUNCTIONS["gather"](x, at, axis, mode="zero"), weights.dtype)
+        of_weights.append(FUNCTIONS["sum"](FUNCTIONS["mul"](dy, taken), others))
+    if of_x is None:
+        return [zeros_like(x), None, zeros_like(weights)]
+    return [in_type(of_x, x.dtype), None, FUNCTIONS["stack"](of_weights)]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient)
 def resample(x: Tensor, places: Indices, weights: Tensor, axis: int = 0) -> Attributes:
     """Return weighted sums of elements of `x` along an axis: of one element for each row of `places`.
 

@@ -21,8 +21,8 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of
 from ep.ops.resample import arithmetic_of
-from ep.ops.shaped import viewed
 from ep.ops.shapes import as_sizes
+from ep.ops.terms import viewed
 from ep.ops.windows import for_each, num_spatial
 
 NDArray: TypeAlias = np.ndarray[Any, Any]

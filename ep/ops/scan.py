@@ -15,7 +15,8 @@ from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.scan import ScanFactory
 from ep.include.primitive.scan_op import ScanOp
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, attribute, data_type, launching, primitive_exists
@@ -23,6 +24,7 @@ from ep.ops.reduce import type_of_sums
 from ep.ops.reduce_kernel import CAST
 from ep.ops.sbp_signatures import P, signature
 from ep.ops.shapes import from_front
+from ep.ops.terms import conjugated, in_type, wide
 from ep.sbp import Problem, Signature, Split
 
 
@@ -61,7 +63,46 @@ def _resolved(x: Tensor, axis: Any, dtype: Any, include_initial: Any, reverse: A
     }
 
 
-@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures_of_sums)
+def _gradient_of_sums(back: Backward) -> Gradients:
+    """Return the sums of dy from each element on: these results contain it."""
+    (x,), axis, reverse = back.inputs, back.attributes["axis"], back.attributes["reverse"]
+    total = FUNCTIONS["cumulative_sum"](_without_initial(back), axis, reverse=not reverse)
+    return [in_type(total, x.dtype)]
+
+
+def _gradient_of_products(back: Backward) -> Gradients:
+    """Return the product of the elements before each one, times a sum over the results that contain it.
+
+    The sum of element n is dy[n] + x[n + 1] times that of element n + 1. It is computed for 2, then 4, then 8 elements,
+    with the products of as many. There is no division, which would fail with a zero.
+    """
+    (x,), axis, reverse = back.inputs, back.attributes["axis"], back.attributes["reverse"]
+    elements, total = conjugated(wide(in_type(x, back.dy.dtype))), wide(_without_initial(back))
+
+    def moved(of: Any, by: int, value: int) -> Any:
+        """Return what is `by` elements later; earlier for a negative number."""
+        by = -by if reverse else by
+        return FUNCTIONS["pad"](
+            of, [(-by, by) if at == axis else (0, 0) for at in range(len(x.shape))], constant_values=value
+        )
+
+    factors, by = moved(elements, 1, 0), 1
+    before = FUNCTIONS["cumulative_prod"](moved(elements, -1, 1), axis, reverse=reverse) if x.size else elements
+    while by < x.shape[axis]:
+        total = FUNCTIONS["add"](total, FUNCTIONS["mul"](factors, moved(total, by, 0)))
+        factors, by = FUNCTIONS["mul"](factors, moved(factors, by, 0)), 2 * by
+    return [in_type(FUNCTIONS["mul"](before, total), x.dtype)]
+
+
+def _without_initial(back: Backward) -> Any:
+    """Return the gradient by all results but the initial 0 or 1."""
+    if not back.attributes["include_initial"]:
+        return back.dy
+    axis, ends = back.attributes["axis"], (0, -1) if back.attributes["reverse"] else (-1, 0)
+    return FUNCTIONS["pad"](back.dy, [ends if at == axis else (0, 0) for at in range(len(back.dy.shape))])
+
+
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures_of_sums, gradient=_gradient_of_sums)
 def cumulative_sum(
     x: Tensor,
     axis: int | None = None,
@@ -86,7 +127,7 @@ def cumulative_sum(
     return _resolved(x, axis, dtype, include_initial, reverse)
 
 
-@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures)
+@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures, gradient=_gradient_of_products)
 def cumulative_prod(
     x: Tensor,
     axis: int | None = None,

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal, TypeAlias, get_args
 
+import numpy as np
+
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
 from ep.include.arrays import Array, Arrays
@@ -17,13 +19,17 @@ from ep.include.primitive.scatter_op import ScatterOp
 from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
+from ep.ops.devices import arrays_of
+from ep.ops.full import filled
 from ep.ops.gather import gather_axes
 from ep.ops.indexed import for_indices
 from ep.ops.indices import IndexMode, check_mode, resolved
 from ep.ops.kernels import Calls, Launches, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, B, P, partials_of, signature
+from ep.ops.terms import conjugated, in_type, unselected, viewed, wide
 from ep.sbp import Problem, Sbp, Signature, Split, span
 
 Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
@@ -79,7 +85,77 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "offset": given["offset"] + begin}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
+class _Rows:
+    """The rows of a scatter: how others like x and like updates are read and written."""
+
+    def __init__(self, back: Backward) -> None:
+        _, self.indices, _ = back.inputs
+        self.axis, self.batch = back.attributes["axis"], back.attributes["batch_dims"]
+        self.mode = back.attributes["mode"]
+
+    def gathered(self, like_x: Any) -> Any:
+        return FUNCTIONS["gather"](like_x, self.indices, self.axis, self.batch, self.mode)
+
+    def scattered(self, like_x: Any, like_updates: Any, reduction: str) -> Any:
+        given = self.indices, like_updates, self.axis, self.batch, reduction, self.mode
+        return FUNCTIONS["scatter_rows"](like_x, *given)
+
+
+def _gradient(back: Backward) -> Gradients:
+    rows, op = _Rows(back), back.attributes["reduction"]
+    if op is ScatterOp.kUpdate:
+        return _of_update(back, rows)
+    if op is ScatterOp.kAdd:
+        return [back.dy, None, rows.gathered(back.dy)]
+    if op is ScatterOp.kMul:
+        return _of_product(back, rows)
+    return _of_extreme(back, rows, next(word for word, item in REDUCTIONS.items() if item is op))
+
+
+def _of_update(back: Backward, rows: _Rows) -> Gradients:
+    """Return dy where x stays, and dy where an update stays: of several of one row the last one."""
+    (x, indices, updates), axis, batch = back.inputs, rows.axis, rows.batch
+    shape, arrays = tuple(indices.shape), arrays_of((x, indices), ("x", "indices"))
+    numbers = arrays.copy_from_host(np.arange(math.prod(shape)).reshape(shape))
+    none = filled(arrays, (*x.shape[:batch], x.shape[axis]), 0, DataType.kInt64)
+    last = FUNCTIONS["scatter_rows"](none, indices, numbers, batch, batch, mode=rows.mode)
+    stays = FUNCTIONS["equal"](FUNCTIONS["gather"](last, indices, batch, batch, rows.mode), numbers)
+    stays = viewed(stays, (*shape[:batch], *[1] * (axis - batch), *shape[batch:], *[1] * (len(x.shape) - axis - 1)))
+    by_updates = FUNCTIONS["where"](stays, rows.gathered(back.dy), 0)
+    return [rows.scattered(back.dy, FUNCTIONS["full_like"](updates, 0), "none"), None, by_updates]
+
+
+def _of_product(back: Backward, rows: _Rows) -> Gradients:
+    """Return dy times the product of the others. The factors that are 0 are counted, and left out of products."""
+    (x, _, updates), dy = back.inputs, wide(back.dy)
+    is_zero = [FUNCTIONS["equal"](item, 0) for item in (x, updates)]
+    factors = [FUNCTIONS["where"](zero, 1, wide(item)) for zero, item in zip(is_zero, (x, updates), strict=True)]
+    product = rows.scattered(factors[0], factors[1], "mul")
+    counts = [FUNCTIONS["cast"](item, "int64") for item in is_zero]
+    zeros = rows.scattered(counts[0], counts[1], "add")
+    others = FUNCTIONS["div"](rows.gathered(product), factors[1])
+    is_alone = FUNCTIONS["equal"](FUNCTIONS["sub"](rows.gathered(zeros), counts[1]), 0)
+    by_updates = FUNCTIONS["where"](is_alone, FUNCTIONS["mul"](rows.gathered(dy), conjugated(others)), 0)
+    by_x = rows.scattered(dy, wide(conjugated(updates)), "mul")
+    return [in_type(by_x, x.dtype), None, in_type(by_updates, x.dtype)]
+
+
+def _of_extreme(back: Backward, rows: _Rows, reduction: str) -> Gradients:
+    """Divide the gradient among the elements that are equal to the result; a NaN result makes it NaN."""
+    x, _, updates = back.inputs
+    by_x = FUNCTIONS["equal"](x, back.output)
+    by_updates = FUNCTIONS["equal"](updates, rows.gathered(back.output))
+    count = rows.scattered(FUNCTIONS["cast"](by_x, "float64"), FUNCTIONS["cast"](by_updates, "float64"), "add")
+    share = in_type(FUNCTIONS["div"](wide(back.dy), count), x.dtype)
+    others = FUNCTIONS["add"](unselected(back.dy), unselected(back.output))
+    return [
+        FUNCTIONS["where"](by_x, share, others),
+        None,
+        FUNCTIONS["where"](by_updates, rows.gathered(share), rows.gathered(others)),
+    ]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient)
 def scatter_rows(
     x: Tensor,
     indices: Indices,

@@ -10,7 +10,8 @@ from ep.common.checks import as_count
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
-from ep.ops.declare.function import Indices, Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
@@ -44,7 +45,12 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return {**given, "num_segments": end - begin, "offset": given["offset"] + begin}
 
 
-@operator(shape=_shape, dtype=SameAs("data"), signatures=_signatures, local=_local)
+def _gradient(back: Backward) -> Gradients:
+    _, ids = back.inputs
+    return [FUNCTIONS["gather"](back.dy, ids, back.attributes["axis"], mode="zero"), None]
+
+
+@operator(shape=_shape, dtype=SameAs("data"), signatures=_signatures, local=_local, gradient=_gradient)
 def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int = 0) -> Attributes:
     """Return the sums of the parts of `data` along an axis that have the same id, as `jax.ops.segment_sum`.
 

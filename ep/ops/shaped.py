@@ -22,11 +22,7 @@ from ep.ops.devices import arrays_of
 from ep.ops.expand import expanded_shape
 from ep.ops.names import launch
 from ep.ops.shapes import as_axes, as_sizes, from_front
-
-
-def viewed(array: Any, shape: Sequence[int]) -> Any:
-    """Return the elements of an array in another shape, as a view if the arrays of the device have one."""
-    return array.reshape(tuple(shape)) if hasattr(array, "reshape") else reshape(array, shape)
+from ep.ops.terms import viewed
 
 
 def _in_shape(x: Any, shape: Sequence[int]) -> Array:

@@ -14,7 +14,8 @@ from ep.include.arrays import Array, Arrays
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launches, attribute, data_type, launching, primitive_exists
@@ -52,7 +53,12 @@ def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
     return _attributes(ranges)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local)
+def _gradient(back: Backward) -> Gradients:
+    slices = [builtins.slice(one.start, one.stop, one.step) for one in back.attributes["ranges"]]
+    return [FUNCTIONS["slice_grad"](back.dy, back.inputs[0].shape, *slices)]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient)
 def slice(x: Tensor, *slices: Any) -> Attributes:
     """Return a box of `x`, as `x[slices]` of NumPy, for slices with positive steps; it is a copy, not a view.
 

@@ -11,7 +11,8 @@ from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.log_softmax import LogSoftmaxFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax import SoftmaxFactory
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Rule
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
@@ -37,7 +38,12 @@ def _resolved(x: Tensor, axis: Any) -> Attributes:
     return {"axis": from_front(axis, "axis", num_dims, num_dims)}
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
+def _gradient(name: str) -> Rule:
+    """Return the rule, which is an operator of the result. name: of it."""
+    return lambda back: [FUNCTIONS[name](dy=back.dy, y=back.output, axis=back.attributes["axis"])]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient("softmax_grad"))
 def softmax(x: Tensor, axis: int = -1) -> Attributes:
     """Return `exp(x)` divided by its sum along an axis, as `scipy.special.softmax`, without overflow.
 
@@ -50,7 +56,7 @@ def softmax(x: Tensor, axis: int = -1) -> Attributes:
     return _resolved(x, axis)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient("log_softmax_grad"))
 def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
     """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is accurate even if `softmax` rounds to 0.
 

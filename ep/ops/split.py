@@ -9,7 +9,8 @@ from typing import Any
 from ep.common.checks import are_several, as_integer, integers_in
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launches, launching
@@ -29,7 +30,17 @@ def _signatures(problem: Problem) -> Iterable[Signature]:
     return moved_signatures(problem, {axis: axis for axis in axes if axis != problem.attributes["axis"]})
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, takes_out=False, many=True)
+def _gradient(back: Backward) -> Gradients:
+    """Return the gradient. Each part is put at its place and all are added: parts may leave out or repeat elements."""
+    (x,), axis = back.inputs, back.attributes["axis"]
+    total = None
+    for part, (begin, end) in zip(back.dy, back.attributes["sections"], strict=True):
+        placed = FUNCTIONS["slice_grad"](part, x.shape, *[None] * axis, (begin, end))
+        total = placed if total is None else FUNCTIONS["add"](total, placed)
+    return [total]
+
+
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient, takes_out=False, many=True)
 def split(x: Tensor, indices_or_sections: Any, axis: int = 0) -> Attributes:
     """Return the parts of `x` along an axis, as `numpy.split`; they are copies, not views.
 

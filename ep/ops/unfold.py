@@ -14,7 +14,8 @@ from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.ops.declare.function import Tensor, operator
+from ep.ops.declare.function import FUNCTIONS, Tensor, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Launch, Launches, Plan, Subject, data_type, primitive_exists, register_kernel
@@ -63,7 +64,18 @@ def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attribut
     return {**given, "kernel": piece_shape(problem.out_shapes[0], out, ranks, rank)[2 : num_axes + 2], "pads": pads}
 
 
-@operator(shape=_unfold_shape, dtype=SameAs("x"), signatures=_unfold_signatures, local=_unfold_local)
+def _unfold_gradient(back: Backward) -> Gradients:
+    given = {name: back.attributes[name] for name in ("strides", "pads", "dilations")}
+    return [FUNCTIONS["fold"](back.dy, tuple(back.inputs[0].shape[2:]), **given)]
+
+
+@operator(
+    shape=_unfold_shape,
+    dtype=SameAs("x"),
+    signatures=_unfold_signatures,
+    local=_unfold_local,
+    gradient=_unfold_gradient,
+)
 def unfold(x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
     """Return the windows of `x`, written out.
 
@@ -132,7 +144,12 @@ def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes
     return {**given, "sizes": piece_shape(result, out, ranks, rank)[2:], "pads": pads}
 
 
-@operator(shape=_fold_shape, dtype=SameAs("x"), signatures=_fold_signatures, local=_fold_local)
+def _fold_gradient(back: Backward) -> Gradients:
+    (x,), (sizes, *given) = back.inputs, (back.attributes[name] for name in ("sizes", "strides", "pads", "dilations"))
+    return [FUNCTIONS["unfold"](back.dy, tuple(x.shape[2 : len(sizes) + 2]), *given)]
+
+
+@operator(shape=_fold_shape, dtype=SameAs("x"), signatures=_fold_signatures, local=_fold_local, gradient=_fold_gradient)
 def fold(x: Tensor, sizes: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1) -> Attributes:
     """Return the sums of windows at their places: each element is the sum over all windows that contain it.
 

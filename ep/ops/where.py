@@ -9,12 +9,14 @@ from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.where import WhereFactory
-from ep.ops.declare.function import Condition, Operand, operator
+from ep.ops.declare.function import FUNCTIONS, Condition, Operand, operator
+from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, broadcast_signatures, partials_of, signature
 from ep.ops.shapes import launch_dims
+from ep.ops.terms import summed_to
 from ep.sbp import Problem, Signature
 
 
@@ -30,10 +32,17 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(B, partial, partial, partial)
 
 
+def _gradient(back: Backward) -> Gradients:
+    condition, x, y = back.inputs
+    where = FUNCTIONS["where"]
+    return [None, summed_to(where(condition, back.dy, 0), x), summed_to(where(condition, 0, back.dy), y)]
+
+
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
     signatures=_signatures,
+    gradient=_gradient,
     standard={"where": "`condition` may be of an integer type, too"},
 )
 def where(condition: Condition, x: Operand, y: Operand) -> Attributes:

@@ -8,7 +8,7 @@ import pytest
 
 from ep import DeviceType
 from ep.testing.device_under_test import DeviceUnderTest
-from tests.ops.gradient_cases import drawn
+from tests.ops.gradient_cases import RULES, drawn
 from tests.stress.call import factory_of
 from tests.stress.calls import few_entries, random_call
 from tests.subprocesses import run
@@ -165,7 +165,6 @@ assert not outside, outside
 def test_nothing_is_imported_where_a_process_may_fork(tmp_path):
     """First launches of all primitives, operators, their gradients and the checks of arguments import nothing."""
     from ep.ops.declare.operator import operator_named
-    from ep.ops.gradients.vjp import RULES
     from tests.ops.test_gradients import call
 
     device, uses = DeviceUnderTest(DeviceType.kCPU), []

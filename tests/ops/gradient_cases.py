@@ -2,7 +2,11 @@
 
 import numpy as np
 
-from ep.ops.declare.operator import operator_named
+import ep.ops  # noqa: F401  declares the operators
+from ep.ops.declare.operator import operator_named, operators
+
+RULES = {one.name: one.gradient for one in operators() if one.gradient is not None}
+"""The gradient of each operator that has one."""
 
 COMPLEX = ("conj", "real", "imag", "real_grad", "imag_grad")
 """Operators with complex operands or results."""

@@ -7,8 +7,7 @@ import pytest
 import ep.ops
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.ops.gradients import vjp
-from ep.ops.gradients.vjp import RULES
-from tests.ops.gradient_cases import COMPLEX
+from tests.ops.gradient_cases import COMPLEX, RULES
 from tests.ops.gradient_checks import TYPES, check
 
 MANY = 70_000

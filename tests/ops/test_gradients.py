@@ -8,9 +8,8 @@ from ep import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS
 from ep.ops.declare.operator import operators
 from ep.ops.gradients import has_gradient, vjp
-from ep.ops.gradients.vjp import RULES
 from ep.ops.names import function_name, parameter_name
-from tests.ops.gradient_cases import COMPLEX, DOMAINS, drawn
+from tests.ops.gradient_cases import COMPLEX, DOMAINS, RULES, drawn
 from tests.ops.gradient_checks import call
 
 STEP = 1e-6

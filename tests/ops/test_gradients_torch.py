@@ -9,10 +9,10 @@ import pytest
 import ep.ops
 from ep import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS
-from ep.ops.gradients.vjp import RULES, vjp
+from ep.ops.gradients import vjp
 from ep.ops.names import function_name
 from tests.ops import window_references
-from tests.ops.gradient_cases import drawn, of_binary
+from tests.ops.gradient_cases import RULES, drawn, of_binary
 
 TRIALS = 6
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-import ep.ops.gradients  # noqa: F401  declares the rules
 from ep import BinaryOp, UnaryOp
 from ep.cpu.kernels.functors import row_functions
 from ep.cuda.engine.map.functor import op_function
@@ -14,9 +13,9 @@ from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES, FLOATS, number_kind
 from ep.include.primitive.op_definition import Gives
 from ep.include.primitive.op_table import OPS
-from ep.ops.gradients.vjp import RULES
 from ep.ops.names import function_name
 from ep.testing.references import binary, slopes, unary
+from tests.ops.gradient_cases import RULES
 from tests.ops.test_gradients_torch import THEIRS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +51,7 @@ def missing_parts(op: UnaryOp | BinaryOp) -> Iterator[str]:
         if not any(op in row.gradient for row in OPS.values()):
             yield "an op in ep/include/primitive/binary_op.py that it is the gradient of"
     elif _is_differentiable(op) and function_name(op) not in RULES and op not in WITHOUT_GRADIENT:
-        yield "a gradient in ep/include/primitive/binary_op.py or ep/ops/gradients, or a reason in WITHOUT_GRADIENT"
+        yield "a gradient in ep/include/primitive/binary_op.py or in ep/ops, or a reason in WITHOUT_GRADIENT"
     elif function_name(op) in RULES.keys() - THEIRS.keys() and not any(map(is_backward, OPS[op].gradient)):
         yield "a gradient of PyTorch's to compare with, in tests/ops/test_gradients_torch.py"
     if op is not UnaryOp.kCast:

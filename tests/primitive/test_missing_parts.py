@@ -13,8 +13,8 @@ from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.engine.map import functor as of_cuda
 from ep.include.number_kind import Kind
 from ep.include.primitive.op_table import OPS
-from ep.ops.gradients.vjp import RULES
 from ep.testing.references import binary, slopes, unary
+from tests.ops.gradient_cases import RULES
 from tests.primitive import missing_parts as parts
 from tests.primitive.missing_parts import WITHOUT_GRADIENT, is_backward, missing_parts
 from tests.subprocesses import run

@@ -1,6 +1,6 @@
 """Gradients of random operators, of any type, compared with central differences in float64."""
 
-from ep.ops.gradients.vjp import RULES
+from tests.ops.gradient_cases import RULES
 from tests.ops.gradient_checks import TYPES, check
 from tests.stress.draw import pick
 

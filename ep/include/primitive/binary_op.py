@@ -44,8 +44,8 @@ class BinaryOp(Op):
         REAL, cost=POWER, on_bool="x or not y", differs="integers to negative powers give the truncated value"
     )
     kFmod = _facts(REAL, cost=REMAINDER)
-    kFloorDiv = _facts(REAL, cost=DIVISION, on_bool="x and y", alias="floor_divide", differs=_DIFFERS)
-    kTruncDiv = _facts(REAL, cost=DIVISION, on_bool="x and y")
+    kFloorDiv = _facts(REAL, cost=DIVISION, on_bool="x and y", is_constant=True, alias="floor_divide", differs=_DIFFERS)
+    kTruncDiv = _facts(REAL, cost=DIVISION, on_bool="x and y", is_constant=True)
     kFloorMod = _facts(REAL, cost=REMAINDER, alias="remainder", differs=_DIFFERS)
     kScalarBasePowerGrad = _facts(REAL, cost=POWER, operands=("x", "dy"), attributes=_EXPONENT)
     kScalarExpPowerGrad = _facts(REAL, cost=POWER, operands=("x", "dy"), attributes=_BASE)

@@ -12,6 +12,7 @@ from ep.common.checks import are_several
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Operands
 from ep.ops.declare.calls import Function, Read, calling
+from ep.ops.declare.gradient import Rule
 from ep.ops.declare.inputs import Attribute, Input, Role
 from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
@@ -40,6 +41,7 @@ def operator(
     aliases: Sequence[str] = (),
     signatures: Callable[[Problem], Iterable[Signature]] | None = None,
     local: Callable[[Problem, Signature, int], Attributes] | None = None,
+    gradient: Rule | None = None,
     standard: Mapping[str, str] | None = None,
     takes_out: bool = True,
     many: bool = False,
@@ -49,7 +51,7 @@ def operator(
     The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
     `Tensors`, then attributes. Its docstring becomes that of the operator. It is called with buffers for inputs.
 
-    shape, dtype, aliases, rows, local, standard: as in Operator.
+    shape, dtype, aliases, signatures, local, gradient, standard: as in Operator.
     takes_out: whether the function has the parameter `out`.
     many: whether it returns a list of results.
     """
@@ -60,6 +62,7 @@ def operator(
             Operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
                 *(lambda: inspect.getdoc(resolve) or "", tuple(aliases), signatures, local),
+                gradient=gradient,
                 standard=standard or {},
                 many=many,
             )

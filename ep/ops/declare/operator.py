@@ -21,6 +21,7 @@ from ep.include.device_type import DeviceType
 from ep.include.errors import DuplicateRegistrationError, UnsupportedPrimitiveError
 from ep.include.number_kind import ALL
 from ep.include.suggest import function_meant
+from ep.ops.declare.gradient import Rule
 from ep.ops.declare.inputs import Attribute, Input
 from ep.ops.declare.prepared import Prepared
 from ep.ops.declare.type_rules import TypeRule
@@ -63,6 +64,7 @@ class Operator:
     rows: the SBP signatures for a problem, except all-broadcast; None if there is no other.
     local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None if they are the
         logical ones. It accepts any signature: for one that is not listed, the result may be wrong.
+    gradient: the rule for the gradients of the inputs; None if the operator has none.
     standard: for each name of the array API standard that the operator implements, the differences from the standard.
     not_listed: the reason why rows that hold for all finite data are left out, for an operator that has such rows.
     many: whether the function returns a list of results.
@@ -80,6 +82,7 @@ class Operator:
     listed: Callable[[Problem], Iterable[Signature]] | None = None
     local: Callable[[Problem, Signature, int], Attributes] | None = None
     not_listed: Callable[[Problem], str | None] | None = None
+    gradient: Rule | None = None
     standard: Mapping[str, str] = field(default_factory=dict)
     many: bool = False
     chosen: Chosen = field(init=False)

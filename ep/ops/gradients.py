@@ -1,74 +1,27 @@
-"""vjp: the gradients of an operator's inputs, given that of its result. The operators' rules are in the other modules.
-
-A rule computes with operators alone, so it runs on any device. Sums are those of Reduce and UnsortedSegmentSum, which
-have the same bits in every run.
-"""
+"""vjp: the gradients of an operator's inputs, given that of its result. The rules are those of the operators."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
 from ep.common.checks import are_several
-from ep.common.lazy import lazy
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
-from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.primitive.op_definition import INEXACT
 from ep.include.shown import in_short, shown
 from ep.include.suggest import did_you_mean
 from ep.ops.declare.function import FUNCTIONS
+from ep.ops.declare.gradient import Backward, Rule
 from ep.ops.declare.inputs import Role
-from ep.ops.declare.operator import Attributes, Operator, operator_named, operators
+from ep.ops.declare.operator import Operator, operator_named, operators
 from ep.ops.devices import arrays_of, as_array
 from ep.ops.indices import as_indices
 from ep.ops.operands import as_weak, dtype_of_numbers, which_are_weak
-from ep.ops.shaped import viewed
-
-
-@dataclass(frozen=True)
-class Backward:
-    """The arguments of a gradient rule.
-
-    inputs: of the operator, arrays. attributes: resolved.
-    dy: the gradient with respect to the result; a list of them for an operator with several results.
-    result: returns the result, likewise.
-    """
-
-    inputs: Sequence[Any]
-    attributes: Attributes
-    dy: Any
-    result: Callable[[], Any]
-
-    @lazy
-    def output(self) -> Any:
-        """The result, computed only if a rule reads it and the caller did not give it."""
-        return self.result()
-
-
-Gradients = Sequence[Any]
-"""A gradient for each input; None for an input that has none, such as indices."""
-
-INEXACT: Final = FLOATS + COMPLEXES
-"""The types whose numbers have gradients."""
-
-RULES: Final[dict[str, Callable[[Backward], Gradients]]] = {}
-
-
-def gradient_of(*names: str) -> Callable[[Callable[[Backward], Gradients]], Callable[[Backward], Gradients]]:
-    """Return a decorator that makes a function the rule of operators."""
-
-    def declare(rule: Callable[[Backward], Gradients]) -> Callable[[Backward], Gradients]:
-        RULES.update(dict.fromkeys(names, rule))
-        return rule
-
-    return declare
-
 
 Slopes = Callable[[Sequence[Any], Mapping[str, Any], Any], list[Any]]
 """The function (operands, other arguments, dy) -> gradients of a function that is made of operators."""
@@ -79,7 +32,7 @@ OF_FUNCTIONS: Final[dict[str, Slopes]] = {}
 
 def has_gradient(name: str) -> bool:
     """Whether an operator with a name, or alias, has a rule, or a function that is made of operators its own one."""
-    return name in OF_FUNCTIONS or any(name in (one.name, *one.aliases) and one.name in RULES for one in operators())
+    return name in OF_FUNCTIONS or any(name in (one.name, *one.aliases) for one in _differentiable())
 
 
 def vjp(name: str, inputs: Sequence[Any], attributes: Mapping[str, Any], output: Any, dy: Any) -> list[Any]:
@@ -152,11 +105,15 @@ def of_inputs(declared: Operator, back: Backward) -> list[Any]:
     ]
 
 
-def _rule_of(declared: Operator) -> Callable[[Backward], Gradients]:
-    rule = RULES.get(declared.name)
-    if rule is None:
-        raise TypeError(f"{declared.name} has no gradient{did_you_mean(declared.name, RULES)}")
-    return rule
+def _rule_of(declared: Operator) -> Rule:
+    if declared.gradient is None:
+        others = [one.name for one in _differentiable()]
+        raise TypeError(f"{declared.name} has no gradient{did_you_mean(declared.name, others)}")
+    return declared.gradient
+
+
+def _differentiable() -> list[Operator]:
+    return [one for one in operators() if one.gradient is not None]
 
 
 def _parts(declared: Operator, value: Any, name: str) -> dict[str, Any]:
@@ -206,7 +163,7 @@ def as_number(arrays: Operands, number: complex, dtype: np.dtype[Any], name: str
     if isinstance(number, LaterNumber):
         return number.as_array(dtype, name)
     as_weak(number, dtype, name)
-    return call("cast")(as_array(arrays, arrays.as_buffer(number, name), name), dtype)
+    return FUNCTIONS["cast"](as_array(arrays, arrays.as_buffer(number, name), name), dtype)
 
 
 def _checked(
@@ -244,67 +201,3 @@ def _as_result(
     if dtype is not None and array.dtype != dtype:
         raise TypeError(f"{name} has dtype {array.dtype}; {of} has {dtype}")
     return array
-
-
-def call(name: str) -> Callable[..., Any]:
-    return FUNCTIONS[name]
-
-
-def summed_to(gradient: Any, like: Any) -> Any:
-    """Return a gradient summed over the broadcast axes."""
-    shape, target = tuple(gradient.shape), tuple(like.shape)
-    if shape == target:
-        return gradient
-    before = (1,) * (len(shape) - len(target)) + target
-    axes = tuple(axis for axis, size in enumerate(shape) if before[axis] != size or axis < len(shape) - len(target))
-    return viewed(call("sum")(gradient, axes, gradient.dtype, keepdims=True), target)
-
-
-def conjugated(x: Any) -> Any:
-    return call("conj")(x) if as_data_type(x.dtype) in COMPLEXES else x
-
-
-def in_type(gradient: Any, dtype: np.dtype[Any]) -> Any:
-    """Return a gradient in the type of an operand; for a real operand, the real part."""
-    if as_data_type(gradient.dtype) in COMPLEXES and as_data_type(dtype) not in COMPLEXES:
-        gradient = call("real")(gradient)
-    return gradient if gradient.dtype == dtype else call("cast")(gradient, dtype)
-
-
-def wide(x: Any) -> Any:
-    """Return x in float64 or complex128: counts and products in a gradient may exceed its own type."""
-    return in_type(x, np.dtype(np.complex128 if as_data_type(x.dtype) in COMPLEXES else np.float64))
-
-
-def over_size(x: Any, size: float) -> Any:
-    """Return an array divided by a number that depends on shapes."""
-    arrays = arrays_of((x,), ("x",))
-    buffer = arrays.as_buffer(x, "x")
-    number = arrays.size(as_weak(size, buffer.dtype, "size"))
-    return arrays.compute(operator_named("div"), [buffer, number], {}, None)[0]
-
-
-def computed(name: str, x: Any, attributes: Attributes) -> Any:
-    """Return the result of an operator of one array, with resolved attributes."""
-    arrays = arrays_of((x,), ("x",))
-    return arrays.compute(operator_named(name), [arrays.as_buffer(x, "x")], attributes, None)[0]
-
-
-def zeros_like(like: Any) -> Any:
-    """Return zeros of the shape and type of an array, which may hold values that are not finite."""
-    return _truth(like, "not_equal")
-
-
-def ones_like(like: Any) -> Any:
-    """Return ones of the shape and type of an array, likewise."""
-    return _truth(like, "equal")
-
-
-def unselected(dy: Any) -> Any:
-    """Return the gradient, given dy, of what a result does not depend on: 0, but NaN where dy is NaN."""
-    return call("threshold")(dy, threshold=math.inf, value=0.0)  # NaN is not up to infinity
-
-
-def _truth(like: Any, name: str) -> Any:
-    same = call("equal")(like, like)
-    return call("cast")(call(name)(same, same), like.dtype)
