@@ -11,11 +11,12 @@ import numpy as np
 from ep.common.arrays.constants import Constants
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.array import LazyArray
-from ep.expressions.operators import MAPS, PRODUCT, ROW_OPS
+from ep.expressions.operators import MAPS
 from ep.expressions.rules import Rules
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import MatrixProduct
 from ep.ops.declare.operator import operator_named
 
 _MOVES: Final = "permute", "expand", "slice"
@@ -84,10 +85,10 @@ class FoldingTrace(Trace):
         """Record a call, and note whether its result is computed on a product."""
         results = super()._called(operator, inputs, attributes)
         node: Node = results[0].node
-        if operator.name in MAPS:
+        if operator.joins in MAPS:
             is_on = any(one.position in self._on_products and one.shape == node.shape for one in inputs)
         else:
-            is_on = operator.name == PRODUCT and not Rules(self.base, self.nodes).why_no_product(node)
+            is_on = operator.joins is MatrixProduct and not Rules(self.base, self.nodes).why_no_product(node)
         if is_on:
             self._on_products.add(node.position)
         return results
@@ -95,7 +96,7 @@ class FoldingTrace(Trace):
     def _reshaped_later(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> Any:
         """Return the result of a map of a product in another shape: it is computed in the shape of the product, by the
         same kernel, and reshaped. None for other calls."""
-        for node in inputs if operator.name in MAPS else ():
+        for node in inputs if operator.joins in MAPS else ():
             first = self._in_first_shape(node)
             if first is node or first.position not in self._on_products:
                 continue
@@ -132,7 +133,7 @@ class FoldingTrace(Trace):
 
     def _undone(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> Any:
         """Return the operand of a call that changes nothing, or of an earlier one that this call reverses, or None."""
-        if isinstance(ROW_OPS.get(operator.name), ReduceOp):
+        if isinstance(operator.joins, ReduceOp):
             return self._of_single_elements(operator, inputs[0], attributes)
         if operator.name not in ("cast", *_MOVES):
             return None

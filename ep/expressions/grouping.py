@@ -8,20 +8,13 @@ from typing import Final
 
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Group
-from ep.expressions.operators import (
-    CHOICES,
-    CONVOLUTION,
-    MAPS,
-    PRODUCT,
-    ROW_OPS,
-    SEGMENT_SUMS,
-    axes_of_rows,
-    chooses_elements,
-)
+from ep.expressions.operators import CHOICES, MAPS, ROW_OPS, axes_of_rows, chooses_elements
 from ep.expressions.trace import Node
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import Convolution, MatrixProduct, SegmentSum
 
-_PRODUCTS: Final = PRODUCT, CONVOLUTION
+_PRODUCTS: Final = MatrixProduct, Convolution
+_OF_ROWS: Final = ROW_OPS.union(CHOICES)
 
 
 class Grouping:
@@ -53,7 +46,7 @@ class Grouping:
                 why = "no kernel computes the rows of which it takes elements"
             if why:
                 self._compute_alone(node, why, first=-1 if node.position in views else 0)
-            elif node.name in (*ROW_OPS, *CHOICES) or not self._join_reduced(node):
+            elif node.joins in _OF_ROWS or not self._join_reduced(node):
                 self._join(node)
         self._readers: dict[int, set[int]] = {}
         for group in (*self._kernels.values(), *self._calls.values()):
@@ -61,7 +54,8 @@ class Grouping:
                 for one in nodes[value].inputs:
                     self._readers.setdefault(one, set()).add(value)
         for group in self._kernels.values():
-            for value in [one for one in group.values if self._nodes[one].name in CHOICES and one not in group.reduced]:
+            chosen = [one for one in group.values if nodes[one].joins in CHOICES and one not in group.reduced]
+            for value in chosen:
                 if not self._readers.get(value, set()).intersection(group.values):
                     group.values.remove(value)
                     del self._of[value]
@@ -90,7 +84,7 @@ class Grouping:
             more = {one for one in self._nodes[todo.pop()].inputs if self._of.get(one) is before} - cone
             todo += more
             cone |= more
-        if any(self._nodes[one].name in ROW_OPS or one in before.reduced or one in results for one in cone):
+        if any(self._nodes[one].joins in ROW_OPS or one in before.reduced or one in results for one in cone):
             return False
         if not cone.isdisjoint(others):
             return False
@@ -105,7 +99,7 @@ class Grouping:
         (read,) = node.inputs
         readers = self._readers.get(node.position, set())
         for group in self._kernels.values():
-            has_rows = any(self._nodes[one].name in ROW_OPS and one not in group.columns for one in group.values)
+            has_rows = any(self._nodes[one].joins in ROW_OPS and one not in group.columns for one in group.values)
             is_here = read in group.elements or (self._of.get(read) is group and read not in group.reduced)
             if not has_rows or not is_here or group.shape != self._nodes[read].shape:
                 continue
@@ -134,7 +128,7 @@ class Grouping:
             before = self._of.get(value)
             if before is None or before is group or self._nodes[value].shape != node.shape:
                 continue
-            if before.gone or value in before.reduced or self._nodes[value].name not in MAPS:
+            if before.gone or value in before.reduced or self._nodes[value].joins not in MAPS:
                 continue
             outside = {one for one in self._nodes[value].inputs if self._of.get(one) is not group} - {node.position}
             sources = (self._read[id(group)] if group.gone else {*node.inputs}) | outside
@@ -153,7 +147,7 @@ class Grouping:
         group, read = self._calls[node.position], node.inputs[0]
         group.values, group.reduced, group.why = [*sorted(cone), node.position], {node.position}, ""
         group.shape = self._nodes[read].shape
-        if node.name in SEGMENT_SUMS:
+        if node.joins is SegmentSum:
             group.gone, group.segments = axes_of_rows(node, self._nodes), node.shape
         else:
             group.gone = node.attributes["axes"]
@@ -198,13 +192,13 @@ class Grouping:
 
     def _are_maps(self, values: Set[int], group: Group) -> bool:
         """Return whether the kernel of a product may compute values of a group."""
-        if values & group.reduced or any(self._nodes[one].name in (*ROW_OPS, *CHOICES) for one in values):
+        if values & group.reduced or any(self._nodes[one].joins in _OF_ROWS for one in values):
             return False
         return Group([*values]).takes(self._sources(values))
 
     def _reads_product(self, values: Set[int]) -> bool:
         """Return whether some values read a product that has no kernel with maps yet."""
-        return any(one in self._calls and self._nodes[one].name in _PRODUCTS for one in self._sources(values))
+        return any(one in self._calls and self._nodes[one].joins in _PRODUCTS for one in self._sources(values))
 
     def _connected(self, first: Set[int], group: Group) -> set[int]:
         """Return the values of a group that read each other, directly or not, from some of them on."""
@@ -235,7 +229,7 @@ class Grouping:
         if group is None or (group.why and not may_compute(self._nodes[read])):
             return False
         product = read if group.why else group.product
-        if product is None or self._nodes[product].name != CONVOLUTION or group.reduced:
+        if product is None or self._nodes[product].joins is not Convolution or group.reduced:
             return False
         if self._nodes[product].attributes["is_depthwise"] or self._nodes[product].data_type is not node.data_type:
             return False
@@ -281,8 +275,8 @@ class Grouping:
 
     def _join(self, node: Node) -> None:
         """Put a value with elements, or with one element per row, into the first possible group."""
-        op, gathers = ROW_OPS.get(node.name), node.name in CHOICES
-        of_rows = op is not None or (gathers and chooses_elements(node, self._nodes))
+        op, gathers = node.joins, node.joins in CHOICES
+        of_rows = op in ROW_OPS or (gathers and chooses_elements(node, self._nodes))
         shape = self._nodes[node.inputs[0]].shape if of_rows else node.shape
 
         def meets(one: int) -> bool:

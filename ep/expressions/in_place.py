@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence, Set
 from typing import Final
 
 from ep.common.primitive.broadcast import broadcast_dims
-from ep.expressions.operators import MAPS, PRODUCT, TRANSPOSES
+from ep.expressions.operators import MAPS, TRANSPOSES
 from ep.expressions.trace import Node
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.structure import MatrixProduct
 
 _OTHER: Final = {BlasTransposeType.N: BlasTransposeType.T, BlasTransposeType.T: BlasTransposeType.N}
 
@@ -32,9 +33,9 @@ class InPlace:
         for node in nodes:
             if node.position not in wanted:
                 continue
-            if node.name == PRODUCT and node.data_type not in COMPLEXES:
+            if node.joins is MatrixProduct and node.data_type not in COMPLEXES:
                 self._read_matrices(node)
-            elif node.name in MAPS:
+            elif node.joins in MAPS:
                 self._read_repeated(node)
             elif _exchanges(node):
                 self._multiply_exchanged(node)
@@ -90,7 +91,9 @@ class InPlace:
         """Compute a product with exchanged axes, which nothing else reads, as the product of both operands in the other
         order, with exchanged axes: (a b)^T is b^T a^T."""
         product = self.nodes[node.inputs[0]]
-        if product.name != PRODUCT or product.data_type in COMPLEXES or product.position not in self._read_once:
+        if product.joins is not MatrixProduct or product.data_type in COMPLEXES:
+            return
+        if product.position not in self._read_once:
             return
         if any(len(self.nodes[one].shape) < 2 for one in product.inputs):
             return

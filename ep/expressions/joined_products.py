@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.common.arrays.operators import FUNCTIONS
-from ep.expressions.operators import PRODUCT, TRANSPOSES
+from ep.expressions.operators import TRANSPOSES
 from ep.expressions.trace import Trace
 from ep.include.arrays import Arrays
 from ep.include.data_type import DataType
 from ep.include.primitive.blas import BlasTransposeType
+from ep.include.primitive.structure import MatrixProduct
 
 _LEAST: Final = 4
 """The fewest products that are joined."""
@@ -79,7 +80,7 @@ class _Sums:
         node, between = self._nodes[source], position
         while between != source and self._readers[between] == 1:
             (between,) = self._nodes[between].inputs
-        if node.name != PRODUCT or between != source or self._readers[source] > 1 or len(node.shape) != 2:
+        if node.joins is not MatrixProduct or between != source or self._readers[source] > 1 or len(node.shape) != 2:
             return None
         transposes = [node.attributes[name] is BlasTransposeType.T for name in TRANSPOSES]
         first, second = (self._before_exchange(*each) for each in zip(node.inputs, transposes, strict=True))

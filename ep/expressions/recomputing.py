@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence, Set
 from typing import Final
 
 from ep.expressions.group import Group
-from ep.expressions.operators import CHOICES, CONVOLUTION, MAPS, MAX_POOL, PRODUCT
+from ep.expressions.operators import CHOICES, MAPS
 from ep.expressions.trace import Node
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
+from ep.include.primitive.structure import Convolution, MatrixProduct, MaxPool
+from ep.include.primitive.where import Where
 
-_WHOLE: Final = *CHOICES, PRODUCT, CONVOLUTION, MAX_POOL
+_WHOLE: Final = *CHOICES, MatrixProduct, Convolution, MaxPool
 """The operators of a kernel that read more than an element, or a row, at a time: what they read is in memory."""
 
 
@@ -61,13 +63,13 @@ class _Moving:
         written = {one for one in before.values if one in read} - before.reduced - before.again
         if not written or any(one in self._results or self._readers[one] != {id(group)} for one in written):
             return False
-        whole = self._inputs(value for value in group.values if self._nodes[value].name in _WHOLE)
+        whole = self._inputs(value for value in group.values if self._nodes[value].joins in _WHOLE)
         if not whole.isdisjoint(written):
             return False
         cone, todo = set[int](), [*written]
         while todo:
             value = todo.pop()
-            if self._nodes[value].name not in MAPS:
+            if self._nodes[value].joins not in MAPS:
                 return False
             cone.add(value)
             todo += self._inputs([value]).intersection(before.values) - before.reduced - cone
@@ -104,8 +106,8 @@ class _Moving:
         return sorted(rest)
 
     def _is_light(self, value: int) -> bool:
-        op = MAPS[self._nodes[value].name]
-        return op is None or OPS[op].cost is Cost.LIGHT
+        op = self._nodes[value].joins
+        return op is Where or OPS[op].cost is Cost.LIGHT
 
 
 def _is_kernel(group: Group) -> bool:

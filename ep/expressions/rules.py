@@ -10,18 +10,7 @@ from typing import Final
 import numpy as np
 
 from ep.expressions import samples
-from ep.expressions.operators import (
-    CONVOLUTION,
-    GATHER,
-    MAPS,
-    MAX_POOL,
-    PAD,
-    PRODUCT,
-    ROW_OPS,
-    SEGMENT_SUMS,
-    axes_of_rows,
-    chooses_elements,
-)
+from ep.expressions.operators import MAPS, ROW_OPS, axes_of_rows, chooses_elements
 from ep.expressions.structures import pool_of
 from ep.expressions.trace import Node
 from ep.expressions.views import operands_of_gather, padded_axes, read_indices
@@ -31,7 +20,15 @@ from ep.include.device_type import DeviceType
 from ep.include.primitive import ExpressionFactory, NewPrimitive
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import TRUTHS, ReduceOp
-from ep.include.primitive.structure import ChoiceOp, Structure, kMaxRow
+from ep.include.primitive.structure import (
+    ChoiceOp,
+    Convolution,
+    MatrixProduct,
+    MaxPool,
+    SegmentSum,
+    Structure,
+    kMaxRow,
+)
 
 _LEAST_ROW: Final = 16
 """The fewest elements of the rows that kernels choose: an index of a shorter one costs more than its elements."""
@@ -59,24 +56,24 @@ class Rules:
         """Return the reason why a value is not part of a map kernel; an empty text if it is."""
         if node.position in self._views or node.operator is None:
             return "nothing is written: it is read where it is"
-        name = node.operator.name
-        if name in (PRODUCT, CONVOLUTION):
+        joins = node.joins
+        if joins in (MatrixProduct, Convolution):
             return self.why_no_product(node) or "it is not read by just one map"
-        if name == GATHER:
+        if joins is ChoiceOp:
             return self._why_no_gather(node)
-        if name == PAD:
+        if joins is ChoiceOp.kRow:
             return self._why_no_pad(node)
-        if name == MAX_POOL:
+        if joins is MaxPool:
             return self.why_no_pool(node) or "it does not read a convolution that nothing else reads"
-        if name in SEGMENT_SUMS:
+        if joins is SegmentSum:
             return self.why_no_segments(node) or "it does not read a map that nothing else reads"
-        if name not in MAPS and name not in ROW_OPS:
-            return f"{name} is not a map: no kernel joins it yet"
+        if joins not in MAPS and joins not in ROW_OPS:
+            return f"{node.name} is not a map: no kernel joins it yet"
         if len(node.shape) > kMaxNumDims:
             return f"it has more than {kMaxNumDims} axes"
         if not self._computes(samples.MAP):
             return f"{self._place} has no Expression: operators are computed one by one"
-        return self._why_no_row(node) if name in ROW_OPS else ""
+        return self._why_no_row(node) if joins in ROW_OPS else ""
 
     def _why_no_gather(self, node: Node) -> str:
         """Return why no kernel reads the rows that a gather chooses where they are; empty if one does."""
@@ -117,9 +114,9 @@ class Rules:
 
     def why_no_product(self, node: Node) -> str:
         """Return why no kernel computes maps on a value, a product of matrices; empty if one may."""
-        if node.name == CONVOLUTION:
+        if node.joins is Convolution:
             return self._why_no_convolution(node)
-        if node.name != PRODUCT:
+        if node.joins is not MatrixProduct:
             return "it is not a product"
         one, other = (self._nodes[position] for position in node.inputs)
         if len(one.shape) < 2 or len(other.shape) < 2:
@@ -153,8 +150,7 @@ class Rules:
 
     def reduces_any(self, node: Node) -> bool:
         """Whether a value is reduced in a way that row kernels do not support, but a reduce kernel does."""
-        op = ROW_OPS.get(node.name)
-        if not isinstance(op, ReduceOp) or not self._computes(samples.REDUCTION) or not self._why_no_row(node):
+        if not isinstance(node.joins, ReduceOp) or not self._computes(samples.REDUCTION) or not self._why_no_row(node):
             return False
         shape, axes = self._nodes[node.inputs[0]].shape, node.attributes["axes"]
         goes = any(shape[axis] != 1 for axis in axes)
@@ -162,7 +158,7 @@ class Rules:
 
     def adds_columns(self, node: Node) -> bool:
         """Whether a value is a sum of columns, which a kernel of rows of the device adds up beside others."""
-        if ROW_OPS.get(node.name) is not ReduceOp.kSum:
+        if node.joins is not ReduceOp.kSum:
             return False
         read = self._nodes[node.inputs[0]]
         if node.attributes["axes"] != (*range(len(read.shape) - 1),) or node.attributes.get("is_piece"):
@@ -181,10 +177,10 @@ class Rules:
             return f"rows have 1 to {kMaxRow} elements in a kernel, these have {shape[-1]}"
         if len(shape) > kMaxNumDims or given.get("is_piece"):
             return f"it has more than {kMaxNumDims} axes, or is a piece of others"
-        name, read = node.name, self._nodes[node.inputs[0]].data_type
-        if self._computes(samples.rows(ROW_OPS[name], read if ROW_OPS[name] in TRUTHS else node.data_type)):
+        op, read = node.joins, self._nodes[node.inputs[0]].data_type
+        if self._computes(samples.rows(op, read if op in TRUTHS else node.data_type)):
             return ""
-        return f"{self._place} computes no {name} of {read.name} by rows"
+        return f"{self._place} computes no {node.name} of {read.name} by rows"
 
     def _computes(self, sample: Structure) -> bool:
         """Return whether the device has kernels of the kind of a structure."""

@@ -9,13 +9,14 @@ from ep.expressions.explanation import Explanation, Part
 from ep.expressions.group import Group, View
 from ep.expressions.grouping import Grouping
 from ep.expressions.in_place import InPlace
-from ep.expressions.operators import CHOICES, GATHER, MAX_POOL, PRODUCT, ROW_OPS, SEGMENT_SUMS
+from ep.expressions.operators import CHOICES, ROW_OPS
 from ep.expressions.recomputing import move_to_readers
 from ep.expressions.rules import Rules
 from ep.expressions.structures import StructureOf
 from ep.expressions.trace import Node, Trace
 from ep.expressions.views import with_views
 from ep.include.arrays import Arrays
+from ep.include.primitive.structure import ChoiceOp, MatrixProduct, MaxPool, SegmentSum
 
 
 class Schedule:
@@ -56,14 +57,14 @@ class Schedule:
                 grouping.compute_as_read(node, whole)
                 grouping.compute_after(node)
                 continue
-            is_sum = node.name in SEGMENT_SUMS and not rules.why_no_segments(node)
+            is_sum = node.joins is SegmentSum and not rules.why_no_segments(node)
             if is_sum and grouping.compute_as_read(node, whole):
                 grouping.compute_after(node)
         for node in wanted:
             if not rules.why_no_product(node) and not grouping.compute_on_product(node) and self._converts(node):
                 grouping.compute_product(node)
         for node in wanted:
-            if node.name == MAX_POOL and not rules.why_no_pool(node):
+            if node.joins is MaxPool and not rules.why_no_pool(node):
                 grouping.reduce_windows(node, whole, lambda one: not rules.why_no_product(one))
         self.groups = move_to_readers(self.nodes, grouping.ordered(), whole)
         for group in self.groups:
@@ -95,7 +96,7 @@ class Schedule:
     def _is_alone(self, group: Group, trace: Trace) -> bool:
         """Return whether a kernel of one value is that of its operator."""
         node = self.nodes[group.values[0]]
-        if node.name in (*ROW_OPS, GATHER):
+        if node.joins is ChoiceOp or node.joins in ROW_OPS:
             return True
         # the kernel of the operator has forms for each op, and may already be on disk
         return trace.gives_buffers and group.product is None and self.strided.keys().isdisjoint(node.inputs)
@@ -106,15 +107,15 @@ class Schedule:
 
     def is_gather(self, position: int) -> bool:
         """Return whether a value consists of rows of another one, chosen by indices."""
-        return self.nodes[position].name in CHOICES
+        return self.nodes[position].joins in CHOICES
 
     def is_pooled(self, position: int) -> bool:
         """Return whether a value consists of largest elements of windows."""
-        return self.nodes[position].name == MAX_POOL
+        return self.nodes[position].joins is MaxPool
 
     def _converts(self, node: Node) -> bool:
         """Return whether a kernel of a product converts its matrices as it reads them."""
-        is_product = node.name == PRODUCT
+        is_product = node.joins is MatrixProduct
         return is_product and any(self.nodes[one].data_type is not node.data_type for one in node.inputs)
 
     def _read_elsewhere(self) -> set[int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Group, How, Indices, Range
-from ep.expressions.operators import CONVOLUTION, GATHER, MAPS, MAX_POOL, PAD, ROW_OPS, SEGMENT_SUMS, TRANSPOSES
+from ep.expressions.operators import TRANSPOSES
 from ep.expressions.trace import Node
 from ep.expressions.views import operands_of_gather, operands_of_pad, read_indices
 from ep.include.data_type import DataType
@@ -28,6 +28,7 @@ from ep.include.primitive.structure import (
     Structure,
 )
 from ep.include.primitive.unary_op import UnaryOp
+from ep.include.primitive.where import Where
 from ep.ops.names import parameter_name
 
 
@@ -72,7 +73,7 @@ class StructureOf:
         """Return the positions of the operands of a value's step, and how each is read."""
         op, inputs = self._op(node), node.inputs
         how: list[How]
-        if node.name == PAD:  # rows, and a range in place of indices
+        if node.joins is ChoiceOp.kRow:  # rows, and a range in place of indices
             inputs, how = inputs * 2, [*operands_of_pad(node, self._nodes)]
         elif op is ChoiceOp.kElement:
             how = [None, read_indices(node, self._nodes)._replace(shape=self._group.reduced_shape)]
@@ -102,20 +103,17 @@ class StructureOf:
         return value in self._group.reduced and not isinstance(self._op(self._nodes[value]), ReduceOp | SegmentSum)
 
     def _op(self, node: Node) -> Any:
-        assert node.operator is not None
-        name = node.name
+        joins = node.joins
         if node.position in self._group.columns:
             return ColumnOp.kSum
-        if name == PAD:
-            return ChoiceOp.kRow
-        if name == GATHER:
+        if joins is ChoiceOp:
             return ChoiceOp.kElement if node.position in self._group.reduced else ChoiceOp.kRow
-        if name in SEGMENT_SUMS:
+        if joins is SegmentSum:
             batch, axis = node.attributes.get("batch_dims", 0), node.attributes["axis"]
             return SegmentSum(batch, axis - batch, len(self._group.gone))
-        if name == MAX_POOL:
+        if joins is MaxPool:
             return pool_of(node)
-        return ROW_OPS[name] if name in ROW_OPS else MAPS[name]
+        return None if joins is Where else joins
 
     def _add(self, step: Step) -> int:
         self._steps.append(step)
@@ -155,7 +153,7 @@ class StructureOf:
 
 def product_of(node: Node) -> MatrixProduct | Convolution:
     """Return the op of a matmul or a convolution."""
-    if node.name == CONVOLUTION:
+    if node.joins is Convolution:
         return Convolution(*(node.attributes[name] for name in Convolution._fields))
     transposes = (node.attributes[name] is BlasTransposeType.T for name in TRANSPOSES)
     return MatrixProduct(*transposes)

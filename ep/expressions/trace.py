@@ -51,6 +51,11 @@ class Node(NamedTuple):
         """The name of the operator; empty for an input and for a reshaped value."""
         return "" if self.operator is None else self.operator.name
 
+    @property
+    def joins(self) -> Any:
+        """What the operator joins as, in a kernel of several; None if none joins it, and without an operator."""
+        return None if self.operator is None else self.operator.joins
+
 
 _NUMBER: Final = "given number"
 """What distinguishes a number from an array without axes, which has the same position, shape and dtype."""

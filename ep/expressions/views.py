@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from ep.common.arrays.index_types import wrapped_type
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Indices, Range, View
-from ep.expressions.operators import GATHER, SEGMENT_SUMS, SPLIT
 from ep.expressions.trace import Node
 from ep.include.data_type import as_data_type
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.structure import ChoiceOp, SegmentSum
 from ep.ops.declare.operator import operator_named
 
 
@@ -117,7 +117,7 @@ def with_views(
     found, views, places = [*nodes], dict[int, View](), dict[int, _Places]()
     for node in _views_among(nodes, wanted, results, in_kernel):
         (source,) = node.inputs
-        if node.name == SPLIT:
+        if node.name == "split":
             node = found[node.position] = _as_slice(node, nodes)
         before = places.get(source) or _Places(nodes[source].shape)
         places[node.position] = before.after(node)
@@ -133,7 +133,7 @@ def _views_among(
     views = []
     only_kernels = wanted - results  # as far as is known
     for node in reversed(nodes):
-        if node.name == SPLIT:  # a launch writes all parts
+        if node.name == "split":  # a launch writes all parts
             first, last = node.position - node.result, node.position + len(node.attributes["sections"]) - node.result
             parts = wanted.intersection(range(first, last))
             is_view = node.position in parts <= only_kernels
@@ -143,7 +143,7 @@ def _views_among(
             views.append(node)
         elif node.position in wanted and not in_kernel(node):
             only_kernels = only_kernels.difference(node.inputs)
-        elif node.position in wanted and node.name in (GATHER, *SEGMENT_SUMS):
+        elif node.position in wanted and node.joins in (ChoiceOp, SegmentSum):
             only_kernels = only_kernels.difference(node.inputs[1:])  # indices are checked before the kernel
     return views[::-1]
 
@@ -160,7 +160,7 @@ def _can_be(node: Node, nodes: Sequence[Node]) -> bool:
         return sizes == wanted
     if node.name == "permute":  # if rows do not stay rows, each element is in a different cache line
         return bool(node.attributes["axes"][-1] == len(node.shape) - 1)
-    return node.name in ("slice", "expand", SPLIT)
+    return node.name in ("slice", "expand", "split")
 
 
 def _as_slice(node: Node, nodes: Sequence[Node]) -> Node:

@@ -62,6 +62,8 @@ class _Steps:
     which results are the step's results, and its states.
     """
 
+    joins = None
+
     def __init__(
         self, base: Arrays, step: Step, given: Sequence[Any], num_arrays: int, num_states: int, backwards: bool
     ) -> None:

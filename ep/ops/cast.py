@@ -13,6 +13,7 @@ from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS
 from ep.include.primitive.cast import CastFactory
+from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
@@ -68,6 +69,7 @@ def _gradient(back: Backward) -> Gradients:
     aliases=["astype"],
     signatures=_signatures,
     gradient=_gradient,
+    joins=UnaryOp.kCast,
     standard={
         "astype": "always a copy; floating-point numbers out of an integer type's range become the nearest one, NaN 0"
     },

@@ -17,6 +17,7 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory, WindowProduct
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.structure import Convolution
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
@@ -93,7 +94,7 @@ def _gradient(back: Backward) -> Gradients:
     return [by_x, FUNCTIONS["conv_w_grad"](back.dy, x, tuple(w.shape), **given)]
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient)
+@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient, joins=Convolution)
 def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1) -> Attributes:
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`.
 

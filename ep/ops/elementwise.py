@@ -68,7 +68,7 @@ class OpOperator:
         signatures: Callable[[Any, Problem], Iterable[Signature]],
         gradient: Rule | None,
     ) -> None:
-        """Declare the operator. role: of its operands. rows: the signatures of an op for a problem.
+        """Declare the operator. role: of its operands. signatures: of an op for a problem.
 
         gradient: as in Operator; that of a constant op is 0 in any case.
         """
@@ -90,6 +90,7 @@ class OpOperator:
                 aliases=(row.alias,) if row.alias else (),
                 listed=partial(signatures, op),
                 gradient=_no_slope if row.is_constant else gradient,
+                joins=op,
                 not_listed=partial(why_not_listed, op),
                 standard={row.alias or function_name(op): row.differs} if row.differs else {},
             )

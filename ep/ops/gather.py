@@ -8,6 +8,7 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims
 from ep.include.primitive.batch_gather import BatchGatherFactory
 from ep.include.primitive.gather import GatherFactory
+from ep.include.primitive.structure import ChoiceOp
 from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, function_of, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes, operator_named
@@ -62,6 +63,7 @@ def _gradient(back: Backward) -> Gradients:
     signatures=_signatures,
     local=_local,
     gradient=_gradient,
+    joins=ChoiceOp,
     standard={"take": "`axis` is 0 where left out; `mode` says what becomes of indices out of range"},
 )
 def gather(

@@ -7,6 +7,7 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSumFactory
+from ep.include.primitive.structure import SegmentSum
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
 from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, function_of, operator
 from ep.ops.declare.gradient import Backward, Gradients
@@ -56,7 +57,7 @@ def _gradient(back: Backward) -> Gradients:
     return [FUNCTIONS["gather"](back.dy, back.inputs[1], **given), None]
 
 
-@operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local, gradient=_gradient)
+@operator(shape=_shape, dtype=SameAs("dy"), signatures=_signatures, local=_local, gradient=_gradient, joins=SegmentSum)
 def gather_grad(
     dy: Tensor, indices: Indices, shape: Any, axis: int | None = None, batch_dims: int = 0, mode: IndexMode = "raise"
 ) -> Attributes:

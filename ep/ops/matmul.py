@@ -14,6 +14,7 @@ from ep.include.arrays import RESULT, Array, ArrayLike, Placeholder
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.structure import MatrixProduct
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
@@ -100,7 +101,7 @@ def _gradient(back: Backward) -> Gradients:
     return [viewed(summed_to(of_a, a), x1.shape), viewed(summed_to(of_b, b), x2.shape)]
 
 
-@operator(shape=_shape, dtype=SameAs("x1"), signatures=_signatures, gradient=_gradient)
+@operator(shape=_shape, dtype=SameAs("x1"), signatures=_signatures, gradient=_gradient, joins=MatrixProduct)
 def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
     """Return the product of matrices, as `numpy.matmul`.
 

@@ -14,6 +14,7 @@ from ep.common.scalar import check_scalar
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.primitive.structure import ChoiceOp
 from ep.include.shown import shown
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
@@ -69,7 +70,9 @@ def _gradient(back: Backward) -> Gradients:
     return [FUNCTIONS["pad"](back.dy, [(-before, -after) for before, after in widths])]
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient)
+@operator(
+    shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient, joins=ChoiceOp.kRow
+)
 def pad(x: Tensor, pad_width: Any, *, constant_values: complex = 0) -> Attributes:
     """Return `x` with elements of one value around it, as `numpy.pad` with its mode "constant".
 

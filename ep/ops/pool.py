@@ -17,6 +17,7 @@ from ep.include.number_kind import BOOL, FLOATS
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
+from ep.include.primitive.structure import MaxPool
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
@@ -122,6 +123,7 @@ def _of_windows(of: Any, num_axes: int) -> Any:
     signatures=pool_signatures(PMAX),
     local=pool_local,
     gradient=_gradient,
+    joins=MaxPool,
 )
 def max_pool(
     x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, ceil_mode: bool = False

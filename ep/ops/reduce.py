@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ep.common.checks import as_truth
@@ -12,10 +12,11 @@ from ep.include.data_type import DataType, DTypeLike, as_data_type
 from ep.include.number_kind import BOOL, COMPLEXES, FLOATS, UNSIGNED, Kind, number_kind
 from ep.include.primitive.reduce_op import EXTREMES, SUMS, TRUTHS, ReduceOp
 from ep.include.shown import shown
+from ep.ops.declare.calls import Function
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
-from ep.ops.declare.type_rules import Always, Given, SameAs
+from ep.ops.declare.type_rules import Always, Given, SameAs, TypeRule
 from ep.ops.kernels import attribute, launching
 from ep.ops.reduce_kernel import CAST, FILL, MUL, exists, mean_of_piece_kernel, reduce_kernel
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
@@ -92,6 +93,11 @@ def type_of_sums(x: Tensor, dtype: DTypeLike | None) -> DataType:
     return DataType.kUInt64 if source in UNSIGNED else DataType.kInt64
 
 
+def _reduction(op: ReduceOp, dtype: TypeRule, **given: Any) -> Callable[[Callable[..., Attributes]], Function]:
+    """Return a decorator that declares the operator of `op`. given: the other parts, as in `operator`."""
+    return operator(shape=_shape, dtype=dtype, signatures=_signatures(op), joins=op, **given)
+
+
 def _kept(back: Backward, of: Any) -> Any:
     """Return a result with the reduced axes as axes of size 1, except leading ones, which broadcasting adds."""
     axes, shape = back.attributes["axes"], back.inputs[0].shape
@@ -154,7 +160,7 @@ def _extreme_gradient(back: Backward) -> Gradients:
     return [FUNCTIONS["where"](found, in_type(share, x.dtype), others)]
 
 
-@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kSum), gradient=_sum_gradient)
+@_reduction(ReduceOp.kSum, Given("dtype"), gradient=_sum_gradient)
 def sum(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -172,7 +178,7 @@ def sum(
     return {**_resolved("sum", x, axis, keepdims), "dtype": type_of_sums(x, dtype)}
 
 
-@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures(ReduceOp.kProd), gradient=_prod_gradient)
+@_reduction(ReduceOp.kProd, Given("dtype"), gradient=_prod_gradient)
 def prod(
     x: Tensor, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False
 ) -> Attributes:
@@ -180,10 +186,9 @@ def prod(
     return {**_resolved("prod", x, axis, keepdims), "dtype": type_of_sums(x, dtype)}
 
 
-@operator(
-    shape=_shape,
-    dtype=Given("dtype"),
-    signatures=_signatures(ReduceOp.kMean),
+@_reduction(
+    ReduceOp.kMean,
+    Given("dtype"),
     local=_local_mean,
     gradient=_mean_gradient,
     standard={"mean": "bools and integers are taken as float64"},
@@ -207,10 +212,9 @@ def mean(
     return {**resolved, "dtype": given, "count": count, "is_piece": False}
 
 
-@operator(
-    shape=_shape,
-    dtype=SameAs("x"),
-    signatures=_signatures(ReduceOp.kMin),
+@_reduction(
+    ReduceOp.kMin,
+    SameAs("x"),
     gradient=_extreme_gradient,
     standard={"min": "a NaN spreads; no elements are an error"},
 )
@@ -223,10 +227,9 @@ def min(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("min", x, axis, keepdims)
 
 
-@operator(
-    shape=_shape,
-    dtype=SameAs("x"),
-    signatures=_signatures(ReduceOp.kMax),
+@_reduction(
+    ReduceOp.kMax,
+    SameAs("x"),
     gradient=_extreme_gradient,
     standard={"max": "a NaN spreads; no elements are an error"},
 )
@@ -239,9 +242,7 @@ def max(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("max", x, axis, keepdims)
 
 
-@operator(
-    shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAny), standard={"any": "NaN is true"}
-)
+@_reduction(ReduceOp.kAny, Always(DataType.kBool), standard={"any": "NaN is true"})
 def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return whether any element along axes is true (not 0), as `numpy.any`; False if there are none.
 
@@ -251,9 +252,7 @@ def any(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = F
     return _resolved("any", x, axis, keepdims)
 
 
-@operator(
-    shape=_shape, dtype=Always(DataType.kBool), signatures=_signatures(ReduceOp.kAll), standard={"all": "NaN is true"}
-)
+@_reduction(ReduceOp.kAll, Always(DataType.kBool), standard={"all": "NaN is true"})
 def all(x: Tensor, axis: int | tuple[int, ...] | None = None, keepdims: bool = False) -> Attributes:
     """Return whether all elements along axes are true (not 0), as `numpy.all`; True if there are none.
 

@@ -9,6 +9,7 @@ from typing import Any
 from ep.common.checks import as_count
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
+from ep.include.primitive.structure import SegmentSum
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSumFactory
 from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
@@ -50,7 +51,9 @@ def _gradient(back: Backward) -> Gradients:
     return [FUNCTIONS["gather"](back.dy, ids, back.attributes["axis"], mode="zero"), None]
 
 
-@operator(shape=_shape, dtype=SameAs("data"), signatures=_signatures, local=_local, gradient=_gradient)
+@operator(
+    shape=_shape, dtype=SameAs("data"), signatures=_signatures, local=_local, gradient=_gradient, joins=SegmentSum
+)
 def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int = 0) -> Attributes:
     """Return the sums of the parts of `data` along an axis that have the same id, as `jax.ops.segment_sum`.
 

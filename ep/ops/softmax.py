@@ -11,6 +11,7 @@ from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.log_softmax import LogSoftmaxFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax import SoftmaxFactory
+from ep.include.primitive.structure import RowOp
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Rule
 from ep.ops.declare.operator import Attributes
@@ -43,7 +44,9 @@ def _gradient(name: str) -> Rule:
     return lambda back: [FUNCTIONS[name](dy=back.dy, y=back.output, axis=back.attributes["axis"])]
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient("softmax_grad"))
+@operator(
+    shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient("softmax_grad"), joins=RowOp.kSoftmax
+)
 def softmax(x: Tensor, axis: int = -1) -> Attributes:
     """Return `exp(x)` divided by its sum along an axis, as `scipy.special.softmax`, without overflow.
 
@@ -56,7 +59,13 @@ def softmax(x: Tensor, axis: int = -1) -> Attributes:
     return _resolved(x, axis)
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient("log_softmax_grad"))
+@operator(
+    shape=_shape,
+    dtype=SameAs("x"),
+    signatures=_signatures,
+    gradient=_gradient("log_softmax_grad"),
+    joins=RowOp.kLogSoftmax,
+)
 def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
     """Return the logarithm of `softmax`, as `scipy.special.log_softmax`; it is accurate even if `softmax` rounds to 0.
 

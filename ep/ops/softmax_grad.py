@@ -13,6 +13,7 @@ from ep.include.arrays import RESULT, Array, Arrays, Placeholder
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackwardFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackwardFactory
+from ep.include.primitive.structure import RowOp
 from ep.ops.declare.calls import Function
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
@@ -45,7 +46,7 @@ def _resolved(y: Tensor, dy: Tensor, axis: Any) -> Attributes:
     return {"axis": from_front(axis, "axis", len(y.shape), len(y.shape))}
 
 
-@operator(shape=_shape, dtype=SameAs("y"), signatures=_signatures)
+@operator(shape=_shape, dtype=SameAs("y"), signatures=_signatures, joins=RowOp.kSoftmaxBackward)
 def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     """Return the gradient of `softmax`: `(dy - sum(y * dy)) * y`, the sum along the axis.
 
@@ -56,7 +57,7 @@ def softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     return _resolved(y, dy, axis)
 
 
-@operator(shape=_shape, dtype=SameAs("y"), signatures=_signatures)
+@operator(shape=_shape, dtype=SameAs("y"), signatures=_signatures, joins=RowOp.kLogSoftmaxBackward)
 def log_softmax_grad(y: Tensor, dy: Tensor, axis: int = -1) -> Attributes:
     """Return the gradient of `log_softmax`: `dy - exp(y) * sum(dy)`, the sum along the axis.
 

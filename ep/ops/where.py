@@ -8,7 +8,7 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.include.primitive.where import WhereFactory
+from ep.include.primitive.where import Where, WhereFactory
 from ep.ops.declare.function import FUNCTIONS, Condition, Operand, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
@@ -43,6 +43,7 @@ def _gradient(back: Backward) -> Gradients:
     dtype=SameAs("x"),
     signatures=_signatures,
     gradient=_gradient,
+    joins=Where,
     standard={"where": "`condition` may be of an integer type, too"},
 )
 def where(condition: Condition, x: Operand, y: Operand) -> Attributes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import cache
 from typing import Any, Final, TypeAlias
 
@@ -42,6 +43,7 @@ def operator(
     signatures: Callable[[Problem], Iterable[Signature]] | None = None,
     local: Callable[[Problem, Signature, int], Attributes] | None = None,
     gradient: Rule | None = None,
+    joins: Enum | type | None = None,
     standard: Mapping[str, str] | None = None,
     takes_out: bool = True,
     many: bool = False,
@@ -51,7 +53,7 @@ def operator(
     The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
     `Tensors`, then attributes. Its docstring becomes that of the operator. It is called with buffers for inputs.
 
-    shape, dtype, aliases, signatures, local, gradient, standard: as in Operator.
+    shape, dtype, aliases, signatures, local, gradient, joins, standard: as in Operator.
     takes_out: whether the function has the parameter `out`.
     many: whether it returns a list of results.
     """
@@ -63,6 +65,7 @@ def operator(
                 *(resolve.__name__, resolve.__module__.rpartition(".")[2], inputs, attributes, resolve, shape, dtype),
                 *(lambda: inspect.getdoc(resolve) or "", tuple(aliases), signatures, local),
                 gradient=gradient,
+                joins=joins,
                 standard=standard or {},
                 many=many,
             )

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any, Final
 
 import numpy as np
@@ -61,10 +62,13 @@ class Operator:
     dtype: the rule for the type of the results.
     describe: makes the function's docstring, `meaning`.
     aliases: other names of the function.
-    rows: the SBP signatures for a problem, except all-broadcast; None if there is no other.
+    listed: the SBP signatures for a problem, except all-broadcast; None if there is no other.
     local: (problem, signature, rank) -> the attributes with which the rank works on its pieces; None if they are the
         logical ones. It accepts any signature: for one that is not listed, the result may be wrong.
     gradient: the rule for the gradients of the inputs; None if the operator has none.
+    joins: what a kernel that computes it together with others has as the op of a step (`Step` of
+        `ep/include/primitive/structure.py`), or the type of ops from which the attributes choose; Where for Where.
+        None if no kernel does.
     standard: for each name of the array API standard that the operator implements, the differences from the standard.
     not_listed: the reason why rows that hold for all finite data are left out, for an operator that has such rows.
     many: whether the function returns a list of results.
@@ -83,6 +87,7 @@ class Operator:
     local: Callable[[Problem, Signature, int], Attributes] | None = None
     not_listed: Callable[[Problem], str | None] | None = None
     gradient: Rule | None = None
+    joins: Enum | type | None = None
     standard: Mapping[str, str] = field(default_factory=dict)
     many: bool = False
     chosen: Chosen = field(init=False)
