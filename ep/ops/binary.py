@@ -15,12 +15,12 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.declare.function import FUNCTIONS
+from ep.ops.declare.function import FUNCTIONS, Operand, function_of
 from ep.ops.declare.gradient import Backward, Gradients, Rule
 from ep.ops.declare.inputs import Role
-from ep.ops.declare.operator import Attributes
+from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.devices import arrays_of, with_scalars
-from ep.ops.elementwise import OpOperator
+from ep.ops.elementwise import add_kernel, declare_op
 from ep.ops.elementwise_signatures import binary_signatures
 from ep.ops.gradients import vjp
 from ep.ops.kernels import Calls, Launch, Launches, Plan
@@ -111,44 +111,29 @@ _GRADIENTS: Final[Mapping[BinaryOp, Rule]] = {
 }
 
 
-def _declare(op: BinaryOp) -> OpOperator:
-    """Declare the operator of `op`, whose function is `f(x, y, <attributes>, *, out=None)`, and return it.
-
-    Some functions have dy as their first operand.
-    """
-    operator = OpOperator(op, Role.OPERAND, partial(_shape, OPS[op].operands), binary_signatures, _GRADIENTS.get(op))
-    names, kernel = operator.parameters.operands, partial(_binary_kernel, operator.declared.name)
-    in_errors = {"src0": names[0], "src1": names[1], "dst": "out"}
-    operator.add_kernel(BroadcastElementwiseBinaryFactory, kernel, "BinaryKernel", kMaxNumDims, **in_errors)
-
-    def read(operands: Sequence[Any]) -> tuple[Operands, Sequence[Array]]:
-        arrays = arrays_of(operands, names)
-        x, y = operands
-        return arrays, as_operands(arrays, x, y, names)
-
-    operator.add_function(read)
-    return operator
+for _op in BinaryOp:
+    _names = OPS[_op].operands  # some have dy as their first operand
+    _declared = declare_op(_op, Role.OPERAND, partial(_shape, _names), binary_signatures, _GRADIENTS.get(_op))
+    _kernel, _in_errors = partial(_binary_kernel, _declared.name), {"src0": _names[0], "src1": _names[1], "dst": "out"}
+    add_kernel(_op, BroadcastElementwiseBinaryFactory, _kernel, "BinaryKernel", kMaxNumDims, **_in_errors)
 
 
-_OPERATORS: Final = {op: _declare(op) for op in BinaryOp}
-
-
-def _exact_operands(operands: Sequence[Any]) -> tuple[Operands, Sequence[Array]]:
+def _exact_operands(operands: Sequence[Any], names: tuple[str, ...]) -> tuple[Operands, Sequence[Array], Any]:
     """Read the operands of a division without truncation; TypeError for integers and bool."""
-    arrays = arrays_of(operands, _XY)
+    arrays = arrays_of(operands, names)
     operands = with_scalars(arrays, operands)
     read: Sequence[Any] = [
-        one if is_number(one) else arrays.as_buffer(one, name) for one, name in zip(operands, _XY, strict=True)
+        one if is_number(one) else arrays.as_buffer(one, name) for one, name in zip(operands, names, strict=True)
     ]
-    _check_divisible(read)  # first, since no integer type holds a fraction
-    read = as_operands(arrays, read[0], read[1], _XY)
-    _check_divisible(read)
-    return arrays, read
+    _check_divisible(read, names)  # first, since no integer type holds a fraction
+    read = as_operands(arrays, read[0], read[1], names)
+    _check_divisible(read, names)
+    return arrays, read, read
 
 
-def _check_divisible(operands: Sequence[Any]) -> None:
+def _check_divisible(operands: Sequence[Any], names: Sequence[str]) -> None:
     """Raise TypeError for an array of integers or bool."""
-    for one, name in zip(operands, _XY, strict=True):
+    for one, name in zip(operands, names, strict=True):
         if not is_number(one) and as_data_type(one.dtype) not in FLOATS + COMPLEXES:
             raise TypeError(
                 f"{name} has dtype {one.dtype}; x / y divides floating-point and complex numbers alone: use x // y, or "
@@ -156,17 +141,21 @@ def _check_divisible(operands: Sequence[Any]) -> None:
             )
 
 
-_XY: Final = OPS[BinaryOp.kDiv].operands
-_TRUE_DIVIDE: Final = """Return x / y, as `numpy.divide` and Python's `/`: `div` of floating-point and complex numbers.
+@function_of(operator_named("div"), _exact_operands)
+def true_divide(x: Operand, y: Operand) -> Attributes:
+    """Return x / y, as `numpy.divide` and Python's `/`: `div` of floating-point and complex numbers.
 
-x, y: arrays of one dtype, float16, bfloat16, float32, float64, complex64 or complex128; a number gets the dtype of the
-    other one.
-out: where to put the result, an array of its shape and dtype.
+    x, y: arrays of one dtype, float16, bfloat16, float32, float64, complex64 or complex128; a number gets the dtype of
+        the other one.
+    out: where to put the result, an array of its shape and dtype.
 
-Raises TypeError for integers and bool, whose quotients have other types: `floor_div` rounds them down, `div` truncates.
-"""
-FUNCTIONS.add("divide", lambda: FUNCTIONS["true_divide"])
-FUNCTIONS.add("true_divide", lambda: _OPERATORS[BinaryOp.kDiv].function("true_divide", _exact_operands, _TRUE_DIVIDE))
+    Raises TypeError for integers and bool, whose quotients have other types: `floor_div` rounds them down, `div`
+    truncates.
+    """
+    return {}
+
+
+FUNCTIONS["divide"] = true_divide
 
 
 def _binary_grad(name: str) -> Callable[..., list[Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import RESULT, Array, Operands, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import as_data_type
 from ep.include.primitive.elementwise_unary import ElementwiseUnaryFactory
 from ep.include.primitive.op_table import OPS
@@ -16,8 +16,7 @@ from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.gradient import Backward, Gradients, Rule
 from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes
-from ep.ops.devices import arrays_of
-from ep.ops.elementwise import OpOperator
+from ep.ops.elementwise import add_kernel, declare_op
 from ep.ops.elementwise_signatures import unary_signatures
 from ep.ops.kernels import Calls, Launch, Launches, Plan
 from ep.ops.names import function_name, parameter_name
@@ -70,19 +69,7 @@ def _gradient(op: UnaryOp) -> Rule | None:
     return rule
 
 
-def _declare(op: UnaryOp) -> None:
-    """Declare the operator of `op`, whose function is `f(x, <attributes>, *, out=None)`."""
-    operator = OpOperator(op, Role.TENSOR, _shape, unary_signatures, _gradient(op))
-    operator.add_kernel(ElementwiseUnaryFactory, _unary_kernel, "UnaryKernel", src="x", dst="out")
-    names = operator.parameters.operands
-
-    def read(operands: Sequence[Any]) -> tuple[Operands, Sequence[Array]]:
-        arrays = arrays_of(operands, names)
-        return arrays, [arrays.as_buffer(operands[0], "x")]
-
-    operator.add_function(read)
-
-
 for _op in UnaryOp:
     if _op is not UnaryOp.kCast:  # a cast needs a target type, which is not an operand
-        _declare(_op)
+        declare_op(_op, Role.TENSOR, _shape, unary_signatures, _gradient(_op))
+        add_kernel(_op, ElementwiseUnaryFactory, _unary_kernel, "UnaryKernel", src="x", dst="out")

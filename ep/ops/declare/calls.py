@@ -99,16 +99,13 @@ def calling(
     name: str,
     inputs: Sequence[Input],
     read: Callable[[tuple[Any, ...], dict[str, Any]], Read],
-    *,
-    takes_out: bool = True,
-    many: bool = False,
 ) -> Function:
     """Return a function of an operator.
 
     name: of the function. inputs: those of its first parameters.
     read: (args, kwargs) -> the arguments as read; raises errors in the operator's words.
-    takes_out, many: as in `operator`.
     """
+    takes_out, many = declared.takes_out, declared.many
     is_sequence = [one.role for one in inputs] == [Role.TENSORS]
     num_inputs, ndarray, known_calls = len(inputs), np.ndarray, _Known()
     names = [one.name for one in inputs]

@@ -53,9 +53,7 @@ def operator(
     The decorated function has the parameters of the operator: inputs, annotated `Tensor`, `Indices`, `Operand` or
     `Tensors`, then attributes. Its docstring becomes that of the operator. It is called with buffers for inputs.
 
-    shape, dtype, aliases, signatures, local, gradient, joins, standard: as in Operator.
-    takes_out: whether the function has the parameter `out`.
-    many: whether it returns a list of results.
+    signatures: `listed` of Operator. The others: as in Operator.
     """
 
     def declare(resolve: Callable[..., Attributes]) -> Function:
@@ -67,38 +65,54 @@ def operator(
                 gradient=gradient,
                 joins=joins,
                 standard=standard or {},
+                takes_out=takes_out,
                 many=many,
             )
         )
-        return function_of(declared, takes_out=takes_out, many=many)(resolve)
+        return function_of(declared)(resolve)
 
     return declare
 
 
+InputReader: TypeAlias = Callable[[Sequence[ArrayLike], tuple[str, ...]], tuple[Operands, Sequence[Array], Any]]
+"""The function (inputs as given, their names) -> the Operands, all buffers, and the inputs for `resolve`."""
+
+
 def function_of(
-    declared: Operator, *, takes_out: bool = True, many: bool = False
+    declared: Operator, read_inputs: InputReader | None = None
 ) -> Callable[[Callable[..., Attributes]], Function]:
-    """Add a function to an operator, under the decorated name, which resolves attributes in another way."""
+    """Add a function to an operator, under the decorated name, which resolves attributes in another way.
 
-    def make(resolve: Callable[..., Attributes]) -> Function:
-        inputs, _ = _parameters(resolve)
-        names = tuple(one.name for one in inputs)
-        reader = _reader(inputs)
+    read_inputs: reads them; it may refuse inputs that the operator takes.
+    """
 
-        def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
-            out = kwargs.pop("out", None) if takes_out else None
-            if len(args) < len(names):
-                args, kwargs = _in_order(resolve, names, args, kwargs)
-            arrays, buffers, given = reader(args[: len(names)], names)
-            return Read(arrays, buffers, resolve(*given, *args[len(names) :], **kwargs), out)
-
-        function = calling(declared, resolve.__name__, inputs, read, takes_out=takes_out, many=many)
-        _describe(function, resolve, takes_out=takes_out, many=many)
+    def add(resolve: Callable[..., Attributes]) -> Function:
+        function = made_function(declared, resolve, read_inputs)
         for name in (resolve.__name__, *(declared.aliases if resolve is declared.resolve else ())):
             FUNCTIONS[name] = function
         return function
 
-    return make
+    return add
+
+
+def made_function(
+    declared: Operator, resolve: Callable[..., Attributes], read_inputs: InputReader | None = None
+) -> Function:
+    """Return a function of an operator, without adding it to `ep.ops`."""
+    inputs, _ = _parameters(resolve)
+    names = tuple(one.name for one in inputs)
+    reader, takes_out = read_inputs or _reader(inputs), declared.takes_out
+
+    def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
+        out = kwargs.pop("out", None) if takes_out else None
+        if len(args) < len(names):
+            args, kwargs = _in_order(resolve, names, args, kwargs)
+        arrays, buffers, given = reader(args[: len(names)], names)
+        return Read(arrays, buffers, resolve(*given, *args[len(names) :], **kwargs), out)
+
+    function = calling(declared, resolve.__name__, inputs, read)
+    _describe(function, resolve, takes_out=takes_out, many=declared.many)
+    return function
 
 
 def _parameters(resolve: Callable[..., Attributes]) -> tuple[tuple[Input, ...], tuple[Attribute, ...]]:
@@ -123,10 +137,8 @@ def _in_order(
     return (*args, *(rest.pop(name) for name in names[len(args) :])), rest
 
 
-def _reader(
-    inputs: Sequence[Input],
-) -> Callable[[Sequence[ArrayLike], Sequence[str]], tuple[Operands, list[Array], Any]]:
-    """Return the function that reads the inputs: it returns the Operands, all buffers, and the inputs for `resolve`."""
+def _reader(inputs: Sequence[Input]) -> InputReader:
+    """Return the function that reads inputs by their roles."""
     roles = [one.role for one in inputs]
     if roles == [Role.TENSORS]:
         return _read_sequence

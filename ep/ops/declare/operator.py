@@ -71,7 +71,8 @@ class Operator:
         None if no kernel does.
     standard: for each name of the array API standard that the operator implements, the differences from the standard.
     not_listed: the reason why rows that hold for all finite data are left out, for an operator that has such rows.
-    many: whether the function returns a list of results.
+    takes_out: whether its functions have the parameter `out`.
+    many: whether they return a list of results.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Operator:
     gradient: Rule | None = None
     joins: Enum | type | None = None
     standard: Mapping[str, str] = field(default_factory=dict)
+    takes_out: bool = True
     many: bool = False
     chosen: Chosen = field(init=False)
     """The data of the kernels that are registered now. A call reads it once, and uses that object to its end."""
