@@ -14,20 +14,11 @@ this package), and return arrays that export both. They return at once: the devi
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from ep.garbage import garbage_waits
 from ep.include.suggest import function_meant
-
-_FAMILIES = (
-    *("adaptive_pool", "along_axis", "at_indices", "attention", "average_pool", "binary", "cast"),
-    *("composed", "conv", "conv_grad", "conv_x_grad", "creation", "depthwise", "depthwise_grad"),
-    *("expand", "expand_grad", "gather", "gather_grad", "join", "matmul"),
-    *("norms", "norms_grad", "one_hot", "pad", "permute", "pool", "pool_indices"),
-    *("pool_labels", "ravel_multi_index", "reduce", "repeat", "resample", "resize", "scan"),
-    *("scatter_rows", "segment_sum", "shaped", "slice", "slice_grad", "softmax", "softmax_grad"),
-    *("sort", "split", "unary", "unfold", "where"),
-)
 
 with garbage_waits(all_is_kept=True):
     from ep.ops.declare.function import FUNCTIONS
@@ -36,8 +27,8 @@ with garbage_waits(all_is_kept=True):
     from ep.ops.names import is_backward
 
     # each module declares its operators when it is imported
-    for _family in _FAMILIES:
-        import_module(f"ep.ops.{_family}")
+    for _family in sorted(Path(__file__).parent.glob("[a-z]*.py")):
+        import_module(f"ep.ops.{_family.stem}")
 
     from ep.ops.gradients import vjp
 
