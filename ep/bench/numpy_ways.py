@@ -14,6 +14,7 @@ import numpy as np
 
 from ep.bench.case import Array, Arrays, Call
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
+from ep.include.primitive.op_table import OPS
 
 Way = Callable[..., object]
 
@@ -235,14 +236,14 @@ def _digamma(x: float) -> float:
     return shift + math.log(x) - 0.5 / x - tail
 
 
-_NUMPYS: Final = (
-    *("abs", "negative", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt"),
-    *("sin", "cos", "tan", "sinh", "cosh", "tanh"),
-)
+def _of_numpy(op: UnaryOp | BinaryOp) -> Any:
+    """Return NumPy's function with a name of the op; None if it has none."""
+    found = (getattr(np, name, None) for name in (op.name.removeprefix("k").lower(), OPS[op].alias))
+    return next((one for one in found if isinstance(one, np.ufunc)), None)
+
 
 UNARY: Final[Mapping[UnaryOp, Way]] = {
-    **{UnaryOp[f"k{name.capitalize()}"]: getattr(np, name) for name in _NUMPYS},
-    **{UnaryOp[f"kA{name}"]: getattr(np, f"arc{name}") for name in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{op: function for op in UnaryOp if (function := _of_numpy(op))},
     UnaryOp.kIdentity: lambda x, out: np.copyto(out, x),
     UnaryOp.kRelu: relu,
     UnaryOp.kRsqrt: reciprocal_sqrt,
@@ -267,11 +268,5 @@ ONE_BY_ONE: Final[Mapping[UnaryOp, Way]] = {
 }
 """The unary ops that NumPy cannot compute."""
 
-BINARY: Final[Mapping[BinaryOp, Any]] = {
-    BinaryOp.kAdd: np.add,
-    BinaryOp.kSub: np.subtract,
-    BinaryOp.kMul: np.multiply,
-    BinaryOp.kMax: np.maximum,
-    BinaryOp.kPow: np.power,
-    BinaryOp.kLessThan: np.less,
-}
+BINARY: Final[Mapping[BinaryOp, Any]] = {op: function for op in BinaryOp if (function := _of_numpy(op))}
+"""The binary ops that NumPy has."""

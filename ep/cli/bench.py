@@ -23,7 +23,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any, Final
 
-from ep.bench.cases import Case, bench_cases, copy
+from ep.bench.case import Case
+from ep.bench.cases import bench_cases, copy
 from ep.bench.plot import Point, check_path, draw
 from ep.bench.trial import Trial
 from ep.cli import bench_model, models, names, output, present, text

@@ -15,39 +15,14 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ep.bench.case import MatmulWork
-from ep.bench.cases import (
-    Case,
-    add,
-    batch_gather,
-    bench_cases,
-    binary,
-    broadcast_matmul,
-    cast,
-    copy_bytes,
-    cut,
-    expand,
-    fill,
-    gather,
-    join,
-    matmul,
-    numpy_fast_gelu,
-    numpy_relu,
-    one_hot,
-    pad,
-    permute,
-    reduce,
-    scan,
-    scatter,
-    segment_sum,
-    set_bytes,
-    softmax,
-    sort,
-    tensor_fill,
-    transpose,
-    unary,
-    where,
-)
+from ep.bench import numpy_ways
+from ep.bench.builders import batch_gather, binary, expand, gather, unary
+from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpose, where
+from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
+from ep.bench.builders_product import broadcast_matmul, matmul
+from ep.bench.builders_reduce import reduce, scan, scatter, segment_sum, softmax, sort
+from ep.bench.case import Case, MatmulWork
+from ep.bench.cases import bench_cases
 from ep.bench.trial import Trial, set_up
 from ep.cli import kernel_caches, names, output, present, text
 from ep.cli.coverage import Coverage, why_nothing_ran
@@ -73,8 +48,8 @@ def demo_cases() -> list[Case]:
         gather("look up 4,096 words in a 30,522 x 384 embedding table", 30_522, 384, _TOKENS),
         batch_gather("pick 77 of 512 positions in each of 8 sentences", 8, 512, _HIDDEN, 77),
         expand("repeat 8 padding masks for 12 heads and 512 queries", (8, 1, 1, 512), (8, 12, 512, 512), np.bool_),
-        unary("relu of 4,096 x 768 activations", UnaryOp.kRelu, activations, numpy_relu),
-        unary("gelu (tanh form) of 4,096 x 768 activations", UnaryOp.kFastGelu, activations, numpy_fast_gelu, 1e-5),
+        unary("relu of 4,096 x 768 activations", UnaryOp.kRelu, activations, numpy_ways.relu),
+        unary("fast_gelu of 4,096 x 768 activations", UnaryOp.kFastGelu, activations, numpy_ways.fast_gelu, 1e-5),
         binary("add a bias of 768 to each row", BinaryOp.kAdd, activations, (_HIDDEN,), np.add),
         binary("scale each row by its own weight", BinaryOp.kMul, activations, (_TOKENS, 1), np.multiply),
         add("add 4 residual branches", 4, activations),
