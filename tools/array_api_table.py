@@ -13,7 +13,7 @@ from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS
 from ep.ops.declare.operator import operators
-from ep.ops.names import ALIASES, function_name
+from ep.ops.names import function_name
 from tools.generated import update
 
 NAME: Final = "array API"
@@ -76,7 +76,7 @@ _DIFFERENT: Final = {
 """The differences that operators declare."""
 
 _OPS: Final[dict[str, UnaryOp | BinaryOp]] = {function_name(op): op for op in OPS} | {
-    alias: op for op, alias in ALIASES.items()
+    row.alias: op for op, row in OPS.items() if row.alias
 }
 _KINDS: Final = {Kind.BOOL: "bool", Kind.INTEGER: "integer", Kind.FLOAT: "floating", Kind.COMPLEX: "complex"}
 

@@ -15,6 +15,7 @@ import numpy as np
 from ep.bench.case import Array, Arrays, Call
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 from ep.include.primitive.op_table import OPS
+from ep.include.primitive.reduce_op import EXTREMES, TRUTHS
 
 Way = Callable[..., object]
 
@@ -145,20 +146,15 @@ def softmax_backward(y: Array, dy: Array, out: Array, log: bool) -> None:
         np.multiply(y, dy - (y * dy).sum(-1, keepdims=True), out=out)
 
 
-_REDUCTIONS: Final[Mapping[ReduceOp, Callable[..., Any]]] = {
-    **{ReduceOp.kSum: np.sum, ReduceOp.kProd: np.prod, ReduceOp.kMean: np.mean},
-    **{ReduceOp.kMin: np.min, ReduceOp.kMax: np.max, ReduceOp.kAny: np.any, ReduceOp.kAll: np.all},
-}
-
-
 def reduce(op: ReduceOp, src: Array, axes: tuple[int, ...], out: Array) -> None:
     """Reduce all elements along the axes to one value; sums in the type of src, of 16-bit floats in float32."""
-    if op not in (ReduceOp.kSum, ReduceOp.kProd, ReduceOp.kMean):
-        _REDUCTIONS[op](src, axis=axes, out=out)
+    function = getattr(np, op.name.removeprefix("k").lower())
+    if op in EXTREMES + TRUTHS:
+        function(src, axis=axes, out=out)
     elif out.dtype.itemsize == 2 and out.dtype.kind not in "iu":
-        out[...] = _REDUCTIONS[op](src.astype(np.float32), axis=axes)
+        out[...] = function(src.astype(np.float32), axis=axes)
     else:
-        _REDUCTIONS[op](src, axis=axes, dtype=out.dtype, out=out)
+        function(src, axis=axes, dtype=out.dtype, out=out)
 
 
 def segment_sum(rows: Array, ids: Array, out: Array) -> None:

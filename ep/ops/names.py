@@ -9,16 +9,12 @@ from typing import Any, Final
 from ep.include.errors import ArgumentError
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Attribute
-from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp
 
 _WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")
 _KEYWORDS: Final = {"lambda": "lambd"}  # PyTorch's spelling of the name, which Python reserves
 # `max` and `min` are names of reductions
 _OTHER_NAMES: Final[dict[UnaryOp | BinaryOp, str]] = {BinaryOp.kMax: "maximum", BinaryOp.kMin: "minimum"}
-
-ALIASES: Final = {op: row.alias for op, row in OPS.items() if row.alias}
-"""The array API's names of functions, if they differ from the names after the enumerators."""
 
 
 def function_name(op: UnaryOp | BinaryOp) -> str:

@@ -13,10 +13,11 @@ import ep.ops
 from ep import BinaryOp, UnaryOp
 from ep.include.primitive.op_table import OPS, attributes_of
 from ep.mesh import GlobalTensor, Placement
-from ep.ops.names import ALIASES, function_name
+from ep.ops.names import function_name
 from ep.sbp import Broadcast
 from tests.subprocesses import run
 
+ALIASES = {op: row.alias for op, row in OPS.items() if row.alias}
 WITH_FUNCTION = [op for op in OPS if op is not UnaryOp.kCast]
 
 
