@@ -14,7 +14,6 @@ from ep.common.source import function_of
 from ep.expressions.group import Group, Indices, Range, View
 from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
-from ep.include.additions import is_own
 from ep.include.arrays import Array, Placeholder
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.indices import resolved
@@ -211,7 +210,7 @@ class ProgramText:
         if single is None or single.indices:
             self._names[f"launch{k}"] = launches
             # a function of another package may compute without launches, which its recording would not have
-            self.is_repeatable &= isinstance(launches, Plan) or getattr(launches, "is_repeatable", is_own(launches))
+            self.is_repeatable &= isinstance(launches, Plan) or getattr(launches, "is_repeatable", False)
             self._write(k, *(["begin()"] if self._has_memory else []))
             arrays = "work" if self._has_memory else "base"
             self._write(k, f"launch{k}({arrays}, [{', '.join(read)}], [{', '.join(written)}])")

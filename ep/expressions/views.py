@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ep.common.arrays.index_types import wrapped_type
+from ep.common.arrays.index_types import resolved_type
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.group import Indices, Range, View
 from ep.expressions.trace import Node
@@ -99,9 +99,8 @@ def operands_of_pad(node: Node, nodes: Sequence[Node]) -> tuple[View, Range]:
 def read_indices(node: Node, nodes: Sequence[Node]) -> Indices:
     """Return how a kernel reads the indices of a gather or of a sum of segments, as they are."""
     indices, given = nodes[node.inputs[1]], node.attributes
-    size, mode, data_type = given.get("size", 0), given.get("mode", "zero"), indices.data_type
-    if mode == "wrap_negative":
-        data_type = as_data_type(wrapped_type(data_type.dtype, size))
+    size, mode = given.get("size", 0), given.get("mode", "zero")
+    data_type = as_data_type(resolved_type(indices.data_type.dtype, size, mode))
     return Indices(size, mode, indices.shape, data_type)
 
 

@@ -10,15 +10,11 @@ _ADDED: Final[list[str]] = []
 
 def note_addition(made: Any) -> None:
     """Note a kernel or a factory, by its class or function, unless it is one of ep's own."""
-    if not is_own(made):
+    function = made
+    while isinstance(function, partial):
+        function = function.func
+    if getattr(function, "__module__", "").partition(".")[0] != "ep":
         _ADDED.append(str(made))
-
-
-def is_own(made: Any) -> bool:
-    """Return whether a class or a function is one of ep's own."""
-    while isinstance(made, partial):
-        made = made.func
-    return getattr(made, "__module__", "").partition(".")[0] == "ep"
 
 
 def has_additions() -> bool:

@@ -220,12 +220,6 @@ class Arrays(Operands):
     has_views: bool = False
     """Whether the method `view` exists, and Expression reads its results."""
 
-    repeats: bool = False
-    """Whether operators get the same buffers, as objects, in one call after another.
-
-    None of them overlaps another one of its call.
-    """
-
     has_images: bool = False
     """Whether recordings may have images: see `restored`."""
 
@@ -283,7 +277,8 @@ class Arrays(Operands):
     def resolved(self, indices: Array, size: int, mode: str) -> Array:
         """Return indices (at least one) for the primitive, which gives zeros for those outside `0 ... size - 1`.
 
-        mode: gather's; for a forbidden index an IndexError is raised, here or later by `stream`.
+        mode: gather's; for a forbidden index an IndexError is raised, here or later by `stream`. The type of the result
+        is that of `ep.common.arrays.index_types.resolved_type`.
         """
 
     @abstractmethod

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.checks import as_integer, as_truth, kMaxSize
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
-from ep.include.data_type import DataType
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
@@ -25,14 +24,25 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launch, Launches, Plan, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import (
+    Calls,
+    Launch,
+    Plan,
+    Temporary,
+    Value,
+    View,
+    attribute,
+    data_type,
+    launching,
+    primitive_exists,
+    views_exist,
+)
 from ep.ops.pool import pool_attributes, pool_local, pool_shape, pool_signatures, pool_windows
 from ep.ops.sbp_signatures import B, P, partials_of, signature
 from ep.ops.shapes import as_sizes
 from ep.ops.terms import computed
-from ep.ops.window_kernel import Move, WindowKernel
-from ep.ops.window_sums import WIDE, Quotient, Stage, Sums, as_it_is, at_places, of_windows
+from ep.ops.window_kernel import MOVES, Move, WindowMoves
+from ep.ops.window_sums import WIDE, Quotient, add_sums, as_it_is, at_places, of_windows
 from ep.ops.windows import for_each
 from ep.sbp import Problem, Signature, Split, piece_shape
 
@@ -155,151 +165,107 @@ def average_pool_grad(
 _FILL = primitive_exists(FillFactory, data_type("out"))
 _SUMS = (
     data_type("out").one_of(*FLOATS)
-    & WindowKernel.moves_exist
+    & views_exist()
     & primitive_exists(ConstantPadFactory, WIDE)
     & primitive_exists(ExpressionFactory, Quotient())
     & primitive_exists(FillFactory, WIDE)
-    & _FILL
 )
 
 
-class _SumsKernel(WindowKernel):
-    """The base of kernels of Expression, which adds up views, one for each place of a window."""
-
-    names = in_errors(src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._fill, self._type = _FILL.make(subject), subject.data_types["out"]
-
-    def sums(self, stages: Sequence[Stage], source: DataType, result: DataType, by: int | None = 1) -> Sums:
-        return Sums(self.subject.device_type, stages, source, result, by)
-
-    def divisor(self, found: Windows, attributes: Attributes) -> int | None:
-        """Return the number by which all sums are divided; None if windows have different numbers of elements."""
-        if attributes["divisor"] is not None:
-            number: int = attributes["divisor"]
-            return number
-        return math.prod(found.kernel) if found.are_within(attributes["counted"]) else None
-
-    def counting(self, found: Windows, attributes: Attributes) -> Callable[[Arrays], Array]:
-        """Return the function that queues the sums of windows of ones, and returns them: a plane."""
-        ones = found.cut_to(attributes["counted"])
-        moves, sums = [*self.padding((1,), ones)], self.sums(of_windows(1, ones), self._type, WIDE)
-
-        def counts(arrays: Arrays) -> Array:
-            one_each, result = arrays.empty((1, *ones.sizes), self._type.dtype), (1, *ones.counts)
-            self._fill.Launch(arrays.stream, one_each, 1, math.prod(ones.sizes))
-            written = arrays.empty(result, WIDE.dtype)
-            sums.launch(arrays, self.moved(arrays, one_each, moves), written)
-            return written
-
-        return counts
+def _divisor(found: Windows, attributes: Attributes) -> int | None:
+    """Return the number by which all sums are divided; None if windows have different numbers of elements."""
+    if attributes["divisor"] is not None:
+        number: int = attributes["divisor"]
+        return number
+    return math.prod(found.kernel) if found.are_within(attributes["counted"]) else None
 
 
-@register_kernel("average_pool", matches=_SUMS)
-class AveragePoolKernel(_SumsKernel):
-    """A kernel of ConstantPad, if there is padding, and Expression. It divides by sums of ones if they differ."""
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x,), (result,) = shapes, pool_shape(shapes, attributes)
-        if 0 in result:
-            return lambda arrays, inputs, outputs: None
-        found, planes = pool_windows(x, attributes), math.prod(x[:2])
-        by, moves = self.divisor(found, attributes), [*self.padding((planes,), found)]
-        sums = self.sums(of_windows(planes, found), self._type, self._type, by)
-        counts = self.counting(found, attributes) if by is None else None
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            padded = self.moved(arrays, inputs[0], moves).reshape((planes, *found.padded))
-            numbers = None if counts is None else counts(arrays)
-            sums.launch(arrays, padded, outputs[0].reshape((planes, *found.counts)), numbers)
-
-        return self.without_overlap(launches, math.prod(result))
+def _add_counts(steps: list[Any], calls: Calls, moves: WindowMoves, fill: Any, found: Windows) -> Value:
+    """Add the sums of windows of ones to the steps of a plan, and return them: a plane."""
+    ones, kind = found.cut_to(calls.attributes["counted"]), calls.subject.data_types["out"]
+    one_each, counts = Temporary((1, *ones.sizes), kind.dtype), Temporary((1, *ones.counts), WIDE.dtype)
+    steps.append(Launch(fill, one_each, 1, math.prod(ones.sizes)))
+    padded = moves.moved(steps, one_each, moves.padding((1,), ones))
+    add_sums(steps, calls.subject, of_windows(1, ones), padded, (1, *ones.padded), counts, (kind, WIDE))
+    return counts
 
 
-@register_kernel("average_pool_grad", matches=_SUMS)
-class AveragePoolGradKernel(_SumsKernel):
-    """A kernel of Expression: elements as far apart as windows are one sum of views of dy, written to their places."""
+@launching("average_pool", MOVES, _FILL, when=_SUMS, src="x", dst="out")
+def average_pool_kernel(calls: Calls, moves: WindowMoves, fill: Any) -> Plan:
+    """Return launches of ConstantPad, if there is padding, and Expression, which adds up views, one for each place of a
+    window. It divides by sums of ones if they differ."""
+    (x,), (result,) = calls.shapes, pool_shape(calls.shapes, calls.attributes)
+    if 0 in result:
+        return Plan()
+    found, planes, steps = pool_windows(x, calls.attributes), math.prod(x[:2]), list[Any]()
+    by, kind = _divisor(found, calls.attributes), calls.subject.data_types["out"]
+    of_x, out = (planes, *found.padded), View(RESULT, (planes, *found.counts))
+    padded = View(moves.moved(steps, Placeholder(0), moves.padding((planes,), found)), of_x)
+    numbers = _add_counts(steps, calls, moves, fill, found) if by is None else None
+    add_sums(steps, calls.subject, of_windows(planes, found), padded, of_x, out, (kind, kind), by, numbers)
+    return Plan(*steps, copy=moves.copy(math.prod(result)))
 
-    names = in_errors(src="dy", dst="out")
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (dy,), x = shapes, attributes["shape"]
-        found, planes = pool_windows(x, attributes), math.prod(x[:2])
-        if 0 in x:
-            return lambda arrays, inputs, outputs: None
-        if 0 in dy:
-            return lambda arrays, inputs, outputs: self._fill.Launch(arrays.stream, outputs[0], 0, math.prod(x))
-        by, of_dy, of_x, counts = self.divisor(found, attributes), (planes, *found.counts), (planes, *found.sizes), None
-        stages = at_places(planes, found)
-        if found.is_partition:  # each element has a share of its window alone
-            each = [*zip(found.counts, found.kernel, strict=True)]
-            of_dy, of_x = (planes, *(one for count, _ in each for one in (count, 1))), (planes, *itertools.chain(*each))
-            stages = [as_it_is(of_x)]
-        if by is None:
-            counts = self.counting(found, attributes)
-            sharing = self.sums([as_it_is(of_dy)], self._type, WIDE, None)
-            sums = self.sums(stages, WIDE, self._type)
-        else:
-            sums = self.sums(stages, self._type, self._type, by)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            shares = inputs[0].reshape(of_dy)
-            if counts is not None:
-                divided = arrays.empty(of_dy, WIDE.dtype)
-                sharing.launch(arrays, shares, divided, counts(arrays))
-                shares = divided
-            sums.launch(arrays, shares, outputs[0].reshape(of_x))
-
-        return self.without_overlap(launches, math.prod(x))
+@launching("average_pool_grad", MOVES, _FILL, when=_SUMS, src="dy", dst="out")
+def average_pool_grad_kernel(calls: Calls, moves: WindowMoves, fill: Any) -> Plan:
+    """Return launches of Expression: elements as far apart as windows are one sum of views of dy, written to their
+    places."""
+    (dy,), x, kind = calls.shapes, calls.attributes["shape"], calls.subject.data_types["out"]
+    found, planes, steps = pool_windows(x, calls.attributes), math.prod(x[:2]), list[Any]()
+    if 0 in x:
+        return Plan()
+    if 0 in dy:
+        return Plan(Launch(fill, RESULT, 0, math.prod(x)))
+    of_dy, of_x = (planes, *found.counts), (planes, *found.sizes)
+    stages = at_places(planes, found)
+    if found.is_partition:  # each element has a share of its window alone
+        each = [*zip(found.counts, found.kernel, strict=True)]
+        of_dy, of_x = (planes, *(one for count, _ in each for one in (count, 1))), (planes, *itertools.chain(*each))
+        stages = [as_it_is(of_x)]
+    by, source = _divisor(found, calls.attributes), kind
+    shares: Value = View(Placeholder(0), of_dy)
+    if by is None:
+        counts, divided = _add_counts(steps, calls, moves, fill, found), Temporary(of_dy, WIDE.dtype)
+        add_sums(steps, calls.subject, [as_it_is(of_dy)], shares, of_dy, divided, (kind, WIDE), None, counts)
+        by, shares, source = 1, divided, WIDE
+    add_sums(steps, calls.subject, stages, shares, of_dy, View(RESULT, of_x), (source, kind), by)
+    return Plan(*steps, copy=moves.copy(math.prod(x)))
 
 
 _MEAN = primitive_exists(ReduceFactory, ReduceOp.kMean, data_type("x"), kMaxNumDims)
 _DIV = primitive_exists(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, data_type("x"), data_type("x"), 2)
 
 
-@register_kernel(
+@launching(
     "average_pool",
-    matches=(data_type("x") == WIDE) & (attribute("divisor") == None) & _SUMS & _MEAN & _DIV,  # noqa: E711
+    *(MOVES, _FILL, _MEAN, _DIV),
+    when=(data_type("x") == WIDE) & (attribute("divisor") == None),  # noqa: E711
     priority=1,
+    src="x",
+    dst="out",
 )
-class MeanPoolKernel(WindowKernel):
-    """A kernel of windows that Expand writes, and Reduce: a mean if all windows have the same number of elements.
+def mean_pool_kernel(calls: Calls, moves: WindowMoves, fill: Any, mean: Any, div: Any) -> Plan:
+    """Return launches that write windows, and Reduce: a mean if all windows have the same number of elements.
 
     Otherwise it computes means with zeros in the padding, divided by those of windows of ones. Means of this type do
     not overflow if they are no sums.
     """
+    (x,), (result,) = calls.shapes, pool_shape(calls.shapes, calls.attributes)
+    if 0 in result:
+        return Plan()
+    planes, found, counted = x[:2], pool_windows(x, calls.attributes), calls.attributes["counted"]
+    dims = math.prod(planes), math.prod(found.kernel), math.prod(found.counts)
 
-    names = in_errors(src="x", dst="out")
+    def means(planes: Dims, found: Windows, dims: Dims) -> list[Move]:
+        """Return the moves that write windows, and compute their means."""
+        last = Move((*planes, *found.counts), Plan(Launch(mean, dims, Placeholder(0), (1,), RESULT)))
+        return [*moves.padding(planes, found), *moves.writing(planes, found), last]
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._mean, self._fill, self._div = (one.make(subject) for one in (_MEAN, _FILL, _DIV))
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x,), (result,) = shapes, pool_shape(shapes, attributes)
-        if 0 in result:
-            return lambda arrays, inputs, outputs: None
-        planes, found, counted = x[:2], pool_windows(x, attributes), attributes["counted"]
-        dims = math.prod(planes), math.prod(found.kernel), math.prod(found.counts)
-        moves = [*self._means(planes, found, dims)]
-        if found.are_within(counted):
-            return self.chain(x, moves)
-        ones = found.cut_to(counted)
-        of_ones = [*self._means((), ones, (1, *dims[1:]))]
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            stream, (out,) = arrays.stream, outputs
-            one_each = arrays.empty(ones.sizes, out.dtype)
-            self._fill.Launch(stream, one_each, 1, math.prod(ones.sizes))
-            parts, means = self.moved(arrays, one_each, of_ones), self.moved(arrays, inputs[0], moves)
-            self._div.Launch(stream, (dims[0], dims[2]), means, dims[2:], parts, out)
-
-        return launches
-
-    def _means(self, planes: Dims, found: Windows, dims: Dims) -> Iterator[Move]:
-        """Yield the moves that write windows, and compute their means."""
-        yield from self.padding(planes, found)
-        yield from self.writing(planes, found)
-        yield Move((*planes, *found.counts), Plan(Launch(self._mean, dims, Placeholder(0), (1,), RESULT)))
+    if found.are_within(counted):
+        return moves.chain(x, means(planes, found, dims))
+    ones, steps = found.cut_to(counted), list[Any]()
+    one_each = Temporary(ones.sizes, moves.dtype)
+    steps.append(Launch(fill, one_each, 1, math.prod(ones.sizes)))
+    parts = moves.moved(steps, one_each, means((), ones, (1, *dims[1:])))
+    of_x = moves.moved(steps, Placeholder(0), means(planes, found, dims))
+    return Plan(*steps, Launch(div, (dims[0], dims[2]), of_x, dims[2:], parts, RESULT))

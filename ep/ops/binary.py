@@ -23,13 +23,13 @@ from ep.ops.devices import arrays_of, with_scalars
 from ep.ops.elementwise import add_kernel, declare_op
 from ep.ops.elementwise_signatures import binary_signatures
 from ep.ops.gradients import vjp
-from ep.ops.kernels import Calls, Launch, Launches, Plan
+from ep.ops.kernels import Calls, Launch, Plan
 from ep.ops.operands import as_operands, is_number
 from ep.ops.shapes import launch_dims
 from ep.ops.terms import conjugated, summed_to, unselected
 
 
-def _binary_kernel(name: str, calls: Calls, binary: Any) -> Launches:
+def _binary_kernel(name: str, calls: Calls, binary: Any) -> Plan:
     """Return one launch of BroadcastElementwiseBinary. name: of the operator, for errors."""
     x_dims, y_dims = launch_dims(name, *calls.shapes)
     return Plan(Launch(binary, x_dims, Placeholder(0), y_dims, Placeholder(1), RESULT))

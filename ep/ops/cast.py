@@ -18,7 +18,7 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.terms import in_type
 from ep.sbp import Problem, Signature, Split
@@ -95,6 +95,6 @@ _CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
 
 
 @launching("cast", _CAST, src="x", dst="out")
-def cast_kernel(calls: Calls, cast: Any) -> Launches:
+def cast_kernel(calls: Calls, cast: Any) -> Plan:
     """Return one launch of Cast."""
     return Plan(Launch(cast, Placeholder(0), RESULT, math.prod(calls.shapes[0])))

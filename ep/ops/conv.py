@@ -15,7 +15,7 @@ from ep.common.primitive.windows import is_depthwise
 from ep.include.arrays import RESULT, Array, ArrayLike, Arrays, Placeholder
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.blas import BlasTransposeType
-from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory, WindowProduct
+from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import Convolution
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
@@ -23,11 +23,20 @@ from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.devices import arrays_of, as_array
-from ep.ops.kernels import Launch, Launches, Plan, Subject, attribute, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import (
+    Calls,
+    Function,
+    Launch,
+    Plan,
+    Temporary,
+    attribute,
+    data_type,
+    launching,
+    primitive_exists,
+)
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.terms import viewed
-from ep.ops.window_kernel import Move, WindowKernel
+from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
 
@@ -181,75 +190,44 @@ def _with_bias(function: Any) -> Any:
 
 conv = FUNCTIONS["conv"] = _with_bias(conv)
 
-FLOAT = data_type("out").one_of(*FLOATS)
 IS_DEPTHWISE = attribute("is_depthwise") == True  # noqa: E712
-_MATMUL = primitive_exists(
+FLOAT = data_type("out").one_of(*FLOATS)
+MATMUL = primitive_exists(
     BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, BlasTransposeType.N, kMaxNumDims
 )
 
 
-_EXISTS = FLOAT & WindowKernel.moves_exist & _MATMUL
+@launching("conv", MOVES, MATMUL, when=FLOAT, a="w", b="x", c="out", src="x", dst="out")
+def conv_kernel(calls: Calls, moves: WindowMoves, matmul: Any) -> Plan:
+    """Return the product of w and the windows."""
+    return product(moves, matmul, calls.shapes, calls.attributes)
 
 
-@register_kernel("conv", matches=_EXISTS)
-class ConvKernel(WindowKernel):
-    """A kernel that multiplies w and the windows.
+def product(moves: WindowMoves, matmul: Any, shapes: Sequence[Dims], attributes: Attributes) -> Plan:
+    """Return the plan that multiplies w and the windows of x. shapes: of x and w.
 
     The result of a group is the product of its rows of w and a matrix that has a column for each window. A device whose
     product can do so reads that matrix, and zeros for padding, from x; otherwise, ConstantPad and Expand write it out.
     """
-
-    exists = _EXISTS
-    names = in_errors(a="w", b="x", c="out", src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._matmul = _MATMUL.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        return self.product(shapes, attributes, in_place=True)
-
-    def product(self, shapes: Sequence[Dims], attributes: Attributes, *, in_place: bool) -> Launches:
-        """Return the launches; in_place: whether windows may be read while the result is written."""
-        (x, w), groups = shapes, attributes["groups"]
-        found, (batch, channels) = windows(x[2:], w[2:], attributes), x[:2]
-        if 0 in (batch, w[0], *found.counts):
-            return lambda arrays, inputs, outputs: None
-        m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
-        dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
-        product = Plan(Launch(self._matmul, 1, dims[0], Placeholder(1), dims[1], Placeholder(0), 0, dims[2], RESULT))
-        joined = batch > 1 and n < _FEW_WINDOWS and m > 1
-        if in_place and k and (joined or not found.is_whole or found.has_padding):
-            places = found.map_of((batch, groups, channels // groups), joined=joined)
-            sizes = (groups, m, batch * n) if joined else dims[2]
-            over = self._matmul.over_windows(dims[0], places, sizes)
-            if over is not None:
-                return self._over_windows(over, (groups, m, batch, n) if joined else None)
-        moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
-        if not moves:
-            return product
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            product(arrays, [self.moved(arrays, inputs[0], moves), inputs[1]], outputs)
-
-        return launches
-
-    def _over_windows(self, multiply: WindowProduct, joined: Dims | None) -> Launches:
-        """Return a product that reads windows in place, without writing them out.
-
-        joined: the shape of a product whose matrices are side by side, (groups, rows, batch, columns), or None.
-        """
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (x, w), (out,) = inputs, outputs
-            product = out if apart is None else arrays.empty(apart.shape, out.dtype)
-            multiply(arrays.stream, w, x, product)
-            if apart is not None:
-                apart.launch(arrays, [product], outputs)
-
-        apart = None
-        if joined is not None:
-            groups, rows, _, columns = joined
-            strides = rows * columns, columns, groups * rows * columns, 1
-            apart = Move(joined, self.strided(joined, contiguous_strides(joined), strides))
-        return launches
+    (x, w), groups = shapes, attributes["groups"]
+    found, (batch, channels) = windows(x[2:], w[2:], attributes), x[:2]
+    if 0 in (batch, w[0], *found.counts):
+        return Plan()
+    m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
+    dims = (groups, m, k), (batch, groups, k, n), (batch, groups, m, n)
+    joined = batch > 1 and n < _FEW_WINDOWS and m > 1
+    if k and (joined or not found.is_whole or found.has_padding):
+        places = found.map_of((batch, groups, channels // groups), joined=joined)
+        over = matmul.over_windows(dims[0], places, (groups, m, batch * n) if joined else dims[2])
+        if over is not None:
+            multiply = Plan(Launch(Function(over), Placeholder(1), Placeholder(0), RESULT))
+            if not joined:
+                return multiply
+            made = Temporary((groups, m, batch, n), moves.dtype)
+            to_batch = moves.strided(made.shape, contiguous_strides(made.shape), (m * n, n, groups * m * n, 1))
+            return Plan(multiply.of([Placeholder(0), Placeholder(1)], made), to_batch.of([made], RESULT))
+    steps: list[Any] = []
+    written = moves.moved(
+        steps, Placeholder(0), [*moves.padding(x[:2], found), *moves.writing(x[:2], found)] if k else []
+    )
+    return Plan(*steps, Launch(matmul, 1, dims[0], Placeholder(1), dims[1], written, 0, dims[2], RESULT))

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import is_depthwise
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmulFactory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -16,11 +16,10 @@ from ep.ops.conv import FLOAT, conv_attributes, conv_shape, local_groups
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launch, Launches, Plan, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
-from ep.ops.window_kernel import WindowKernel
+from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.ops.windows import groups_of_pieces, windows
 from ep.sbp import Problem, Signature, Split, piece_shape
 
@@ -125,55 +124,35 @@ def _resolved(dy: Tensor, other: Tensor, name: str, shape: Dims, of_other: Dims,
     return {"shape": shape, **attributes}
 
 
-_MATMUL_OF_WINDOWS = primitive_exists(
+MATMUL_OF_WINDOWS = primitive_exists(
     BroadcastMatmulFactory, data_type("out"), BlasTransposeType.N, BlasTransposeType.T, kMaxNumDims
 )
-
-
-_EXISTS = FLOAT & WindowKernel.moves_exist & _MATMUL_OF_WINDOWS
+W_GRAD_NAMES: Final[dict[str, Any]] = {"a": "dy", "b": "x", "c": "out", "src": "x", "dst": "out"}
 _FEW_FILTERS: Final = 8  # whose products are computed along k
 _VECTOR: Final = 16  # numbers
 
 
-@register_kernel("conv_w_grad", matches=_EXISTS)
-class ConvWGradKernel(WindowKernel):
-    """The product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch.
+@launching("conv_w_grad", MOVES, MATMUL_OF_WINDOWS, when=FLOAT, name="ConvWGradKernel", **W_GRAD_NAMES)
+def conv_w_grad_kernel(calls: Calls, moves: WindowMoves, matmul: Any) -> Plan:
+    """Return the product of dy and the transposed windows of x, written as in ConvKernel, summed over the batch.
 
     If there are fewer filters than numbers in a window, and they fill vectors, the product is transposed: it has a
     column for each filter, and no vector of columns is filled in part.
     """
-
-    exists = _EXISTS
-    names = in_errors(a="dy", b="x", c="out", src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._matmul = _MATMUL_OF_WINDOWS.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (dy, x), w, groups = shapes, attributes["shape"], attributes["groups"]
-        if 0 in w:
-            return lambda arrays, inputs, outputs: None
-        m, n = w[0] // groups, math.prod(w[1:])
-        batch, k = x[0], math.prod(dy[2:])
-        if batch * k == 0:
-            batch, k = 1, 0
-        found = windows(x[2:], w[2:], attributes)
-        moves = [*self.padding(x[:2], found), *self.writing(x[:2], found)] if k else []
-        turned = m < n and (m <= _FEW_FILTERS or (m > _VECTOR and m % _VECTOR == 0))
-        (rows, first), (columns, second) = ((n, 1), (m, 0)) if turned else ((m, 0), (n, 1))
-        of_first, of_second, of_sums = (batch, groups, rows, k), (batch, groups, columns, k), (groups, rows, columns)
-        operands = of_first, Placeholder(first), of_second, Placeholder(second)
-        product = Plan(Launch(self._matmul, 1, *operands, 0, of_sums, RESULT))
-        turn = self.strided((groups, m, n), (m * n, 1, m), (m * n, n, 1))
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            operands = inputs[0], self.moved(arrays, inputs[1], moves)
-            if not turned:
-                product(arrays, operands, outputs)
-                return
-            sums = arrays.empty(of_sums, outputs[0].dtype)
-            product(arrays, operands, [sums])
-            turn(arrays, [sums], outputs)
-
-        return launches
+    (dy, x), w, groups = calls.shapes, calls.attributes["shape"], calls.attributes["groups"]
+    if 0 in w:
+        return Plan()
+    m, n = w[0] // groups, math.prod(w[1:])
+    batch, k = x[0], math.prod(dy[2:])
+    if batch * k == 0:
+        batch, k = 1, 0
+    found, steps = windows(x[2:], w[2:], calls.attributes), list[Any]()
+    written = moves.moved(
+        steps, Placeholder(1), [*moves.padding(x[:2], found), *moves.writing(x[:2], found)] if k else []
+    )
+    of_dy, of_windows = ((batch, groups, m, k), Placeholder(0)), ((batch, groups, n, k), written)
+    if not (m < n and (m <= _FEW_FILTERS or (m > _VECTOR and m % _VECTOR == 0))):
+        return Plan(*steps, Launch(matmul, 1, *of_dy, *of_windows, 0, (groups, m, n), RESULT))
+    sums = Temporary((groups, n, m), moves.dtype)
+    turn = moves.strided((groups, m, n), (m * n, 1, m), (m * n, n, 1))
+    return Plan(*steps, Launch(matmul, 1, *of_windows, *of_dy, 0, sums.shape, sums), turn.of([sums], RESULT))

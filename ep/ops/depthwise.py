@@ -4,26 +4,33 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from functools import cache, partial
-from operator import is_
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.broadcast_matmul import WindowProduct
-from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.expression import ExpressionFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.conv import IS_DEPTHWISE, ConvKernel
-from ep.ops.declare.operator import Attributes
-from ep.ops.kernels import Launches, Subject, primitive_exists, register_kernel
+from ep.ops.conv import FLOAT, IS_DEPTHWISE, MATMUL
+from ep.ops.kernels import (
+    Calls,
+    Function,
+    Launch,
+    Plan,
+    Subject,
+    Temporary,
+    View,
+    launching,
+    primitive_exists,
+    views_exist,
+)
 from ep.ops.kernels.conditions import Value
-from ep.ops.window_kernel import share_memory
+from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.ops.windows import windows
 
 _MOST_TAPS: Final = 25
@@ -110,105 +117,53 @@ class _OneTap(Value):
         return 'product(data_type("out"))'
 
 
-_EXISTS = ConvKernel.exists & primitive_exists(ExpressionFactory, _OneTap())
+SUMS_EXIST = FLOAT & views_exist() & primitive_exists(ExpressionFactory, _OneTap())
 
 
-@register_kernel("conv", matches=IS_DEPTHWISE & _EXISTS, priority=1)
-class DepthwiseKernel(ConvKernel):
-    """A kernel that adds up windows of x that BroadcastMatmul reads in place, if the device can do so.
+@launching("conv", MOVES, MATMUL, when=IS_DEPTHWISE & SUMS_EXIST, priority=1, a="w", b="x", c="out", src="x", dst="out")
+def depthwise_kernel(calls: Calls, moves: WindowMoves, matmul: Any) -> Plan:
+    """Return the sums of windows of x that BroadcastMatmul reads in place, if the device can do so.
 
     Otherwise ConstantPad pads x, and Expression adds up views of it, one per place of a window, times w.
     """
+    (x, w), groups, subject = calls.shapes, calls.attributes["groups"], calls.subject
+    found, filters = windows(x[2:], w[2:], calls.attributes), w[0] // groups
+    taps = math.prod(found.kernel)
+    if 0 in (x[0], filters, *found.counts):
+        return Plan()
+    copy = moves.copy(x[0] * w[0] * math.prod(found.counts))
+    over = matmul.over_planes(found.in_planes(x[0] * groups), groups, filters) if 0 not in found.sizes else None
+    if over is not None:
+        return Plan(Launch(Function(over), Placeholder(1), Placeholder(0), RESULT), copy=copy)
+    rows, everything, steps = _rows(found), slice(None), list[Any]()
+    spatial = (everything,) * len(rows.sizes)
+    result, narrow = (x[0], groups, filters, *rows.written), subject.data_types["out"] in NARROW
+    padded = View(moves.moved(steps, Placeholder(0), moves.padding(x[:2], found)), (x[0], groups, 1, *rows.sizes))
+    weights = View(Placeholder(1), (groups, filters, taps, *(1,) * len(rows.sizes)))
+    cropping = _cropping(moves, w[0] * x[0], found, rows)
+    summed = RESULT if cropping is None else Temporary(result, moves.dtype)
+    total = between = View(View(summed, result), places=rows.sums)
+    if narrow and taps > _MOST_TAPS:
+        between = View(Temporary(result, DataType.kFloat.dtype), places=rows.sums)
+    for begin in range(0, taps, _MOST_TAPS):
+        run = range(begin, min(begin + _MOST_TAPS, taps))
+        ends = run.stop == taps
+        structure = _structure(subject.data_types["out"], len(run), begins=begin == 0, ends=ends)
+        # a new Expression, which launches faster since all of its launches have the same shapes
+        add = RequirePrimitive(ExpressionFactory, subject.device_type, structure)
+        read = [View(padded, places=rows.places[tap]) for tap in run]
+        read += [View(weights, places=(everything, everything, tap, *spatial)) for tap in run]
+        steps.append(Launch(add, [total if ends else between], read + [between] * (begin > 0)))
+    return Plan(*steps, *([] if cropping is None else [cropping.of([summed], RESULT)]), copy=copy)
 
-    exists = _EXISTS
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x, w), groups = shapes, attributes["groups"]
-        found, by_product = (
-            windows(x[2:], w[2:], attributes),
-            cache(partial(self.product, shapes, attributes, in_place=False)),
-        )
-        filters, taps = w[0] // groups, math.prod(found.kernel)
-        if 0 in (x[0], filters, taps, *found.counts):
-            return by_product()
-        over = None
-        if 0 not in found.sizes:
-            over = self._matmul.over_planes(found.in_planes(x[0] * groups), groups, filters)
-        if over is not None:
-            return self._over_planes(over, by_product)
-        rows, padding = _rows(found), [*self.padding(x[:2], found)]
-        everything, cropping = slice(None), self._cropping(w[0] * x[0], found, rows)
-        of_x, of_w = (x[0], groups, 1, *rows.sizes), (groups, filters, taps, *(1,) * len(rows.sizes))
-        result, along = (x[0], groups, filters, *rows.written), (everything,) * len(rows.sizes)
-        of_taps: list[tuple[slice | int, ...]] = [(everything, everything, tap, *along) for tap in range(taps)]
-        runs = [range(begin, min(begin + _MOST_TAPS, taps)) for begin in range(0, taps, _MOST_TAPS)]
-        sums = [self._sum(len(run), run.start == 0, run.stop == taps) for run in runs]
-        wide = DataType.kFloat.dtype if self.subject.data_types["out"] in NARROW and len(runs) > 1 else None
+def _cropping(moves: WindowMoves, planes: int, found: Windows, rows: _Rows) -> Plan | None:
+    """Return the launch that crops the sums from longer rows, None if rows are not longer.
 
-        def sums_of(arrays: Arrays, x: Array, w: Array, summed: Array, partial: Array) -> list[tuple[Any, ...]]:
-            """Return the arguments of each sum: its Expression, the views that it writes, and those that it adds up."""
-            padded, weights = x.reshape(of_x), w.reshape(of_w)
-            total = arrays.view(summed.reshape(result), rows.sums, None, None)
-            between = total if partial is None else arrays.view(partial, rows.sums, None, None)
-            found = []
-            for run, add in zip(runs, sums, strict=True):
-                taken = [arrays.view(padded, rows.places[tap], None, None) for tap in run]
-                taken += [arrays.view(weights, of_taps[tap], None, None) for tap in run]
-                if run.start:
-                    taken.append(between)
-                found.append((add, [total if run.stop == taps else between], taken))
-            return found
-
-        last: tuple[Any, ...] | None = None  # the arrays of the previous call, and the result of `sums_of` for them
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            nonlocal last
-            (x, w), (out,) = inputs, outputs
-            if not arrays.has_views or share_memory(arrays, inputs, out):
-                by_product()(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
-                return
-            summed = out if cropping is None else arrays.empty(result, out.dtype)
-            given = (
-                self.moved(arrays, x, padding),
-                w,
-                summed,
-                None if wide is None else arrays.empty(result, wide),
-            )
-            known = last
-            if known is None or not all(map(is_, known[0], given)):
-                known = given, sums_of(arrays, *given)
-                last = known if arrays.repeats else None
-            for add, written, taken in known[1]:
-                add.Launch(arrays.stream, written, taken)
-            if cropping is not None:
-                cropping(arrays, [summed], outputs)
-
-        return launches
-
-    def _over_planes(self, sums: WindowProduct, by_product: Callable[[], Launches]) -> Launches:
-        """Return sums that read windows in place, without views of x."""
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (x, w), (out,) = inputs, outputs
-            if share_memory(arrays, inputs, out):
-                by_product()(arrays, inputs, outputs)  # it reads all inputs before it writes, or raises
-            else:
-                sums(arrays.stream, w, x, out)
-
-        return launches
-
-    def _cropping(self, planes: int, found: Windows, rows: _Rows) -> Launches | None:
-        """Return the launches that crop the sums from longer rows, None if rows are not longer.
-
-        planes: the number of planes of the result.
-        """
-        if rows.width == found.counts[-1]:
-            return None
-        outer, (height, width) = planes * math.prod(found.counts[:-2]), found.counts[-2:]
-        strides = (height * rows.width, rows.width, 1), (height * width, width, 1)
-        return self.strided((outer, height, width), *strides)
-
-    def _sum(self, taps: int, begins: bool, ends: bool) -> Expression:
-        """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
-        structure = _structure(self.subject.data_types["out"], taps, begins=begins, ends=ends)
-        return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
+    planes: the number of planes of the result.
+    """
+    if rows.width == found.counts[-1]:
+        return None
+    outer, (height, width) = planes * math.prod(found.counts[:-2]), found.counts[-2:]
+    strides = (height * rows.width, rows.width, 1), (height * width, width, 1)
+    return moves.strided((outer, height, width), *strides)

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.expression import ExpressionFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.conv import IS_DEPTHWISE
-from ep.ops.conv_grad import ConvWGradKernel
-from ep.ops.declare.operator import Attributes
+from ep.ops.conv import FLOAT, IS_DEPTHWISE
+from ep.ops.conv_grad import MATMUL_OF_WINDOWS, W_GRAD_NAMES, conv_w_grad_kernel
 from ep.ops.depthwise import NARROW
-from ep.ops.kernels import Launch, Launches, Plan, Subject, primitive_exists, register_kernel
-from ep.ops.kernels.conditions import Value
-from ep.ops.window_kernel import Move
+from ep.ops.kernels import (
+    Calls,
+    Launch,
+    Plan,
+    Subject,
+    Temporary,
+    Value,
+    View,
+    launching,
+    primitive_exists,
+    views_exist,
+)
+from ep.ops.kernels.conditions import Value as SubjectValue
+from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.ops.windows import windows
 
 _MOST_PLACES: Final = 9
@@ -61,7 +70,7 @@ def _total(kind: DataType, *, is_sum: bool) -> Structure:
     return Structure((_wide(kind),), (), tuple(steps), (len(steps),))
 
 
-class _TwoSums(Value):
+class _TwoSums(SubjectValue):
     """The structure of windows of two places: a device that supports it supports larger windows, too."""
 
     def of(self, subject: Subject) -> Structure:
@@ -112,75 +121,50 @@ class _Rows:
             self.places.append((number, (shifts[0] - least) * inner))
 
 
-@register_kernel(
+@launching(
     "conv_w_grad",
-    matches=IS_DEPTHWISE & ConvWGradKernel.exists & _PERMUTE & primitive_exists(ExpressionFactory, _TwoSums()),
+    *(MOVES, MATMUL_OF_WINDOWS, _PERMUTE),
+    when=FLOAT & IS_DEPTHWISE & views_exist() & primitive_exists(ExpressionFactory, _TwoSums()),
     priority=1,
+    name="DepthwiseWGradKernel",
+    **W_GRAD_NAMES,
 )
-class DepthwiseWGradKernel(ConvWGradKernel):
-    """A kernel of Expression, which adds up products of rows of dy and of copies of padded x."""
+def depthwise_w_grad_kernel(calls: Calls, moves: WindowMoves, matmul: Any, permute: Any) -> Plan:
+    """Return launches of Expression, which adds up products of rows of dy and of copies of padded x."""
+    (dy, x), w, groups = calls.shapes, calls.attributes["shape"], calls.attributes["groups"]
+    if 0 in w or x[0] == 0 or math.prod(dy[2:]) < 2:
+        return conv_w_grad_kernel(calls, moves, matmul)  # there is nothing to add up
+    kind, filters, batches = calls.subject.data_types["out"], w[0] // groups, x[0]
+    found = windows(x[2:], w[2:], calls.attributes)
+    rows, everything, steps = _Rows(found), (slice(None),) * 2, list[Any]()
+    num_places, elements = len(rows.places), Placeholder(1)
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._permute = _PERMUTE.make(subject)
+    def expression(structure: Structure) -> Any:
+        """Return a new Expression for this plan. Its launches are fast because they all have the same shapes."""
+        return RequirePrimitive(ExpressionFactory, calls.subject.device_type, structure)
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (dy, x), w, groups = shapes, attributes["shape"], attributes["groups"]
-        if 0 in w:
-            return lambda arrays, inputs, outputs: None
-        if x[0] == 0 or math.prod(dy[2:]) < 2:
-            return super().prepare(shapes, attributes)  # there is nothing to add up
-        kind, filters, batches = self.subject.data_types["out"], w[0] // groups, x[0]
-        found = windows(x[2:], w[2:], attributes)
-        rows, everything = _Rows(found), (slice(None),) * 2
-        num_places, wide = len(rows.places), _wide(kind).dtype
-        runs = [range(begin, min(begin + _MOST_PLACES, num_places)) for begin in range(0, num_places, _MOST_PLACES)]
-        sums = [self._expression(_structure(kind, len(run))) for run in runs]
-        total = self._expression(_total(kind, is_sum=batches > 1))
-        put = self._permuted((num_places, groups, filters), (1, 2, 0)).launch
-        copy = self._expression(Structure((kind,), (), (Step(UnaryOp.kIdentity, (0,), kind),), (1,)))
-        pads = [self._padding((*x[:2], *rows.sizes[phase]), before, after) for phase, before, after in rows.copies]
-        has_phases = any(stride > 1 for stride in found.strides)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            by, elements = inputs[0].reshape((batches, groups, filters, rows.length)), inputs[1]
-            phases, copies = dict.fromkeys(rows.sizes, elements), []
-            for phase, sizes in rows.sizes.items() if has_phases else ():
-                places = (slice(one, None, stride) for one, stride in zip(phase, found.strides, strict=True))
-                phases[phase] = arrays.empty((*x[:2], *sizes), elements.dtype)
-                copy.Launch(arrays.stream, [phases[phase]], [arrays.view(elements, (*everything, *places), None, None)])
-            for (phase, _, _), pad in zip(rows.copies, pads, strict=True):
-                copies.append(self.moved(arrays, phases[phase], pad).reshape((batches, groups, 1, rows.size)))
-            each = arrays.empty((num_places, batches, groups, filters), wide)
-            for run, add in zip(runs, sums, strict=True):
-                read, written = [by], []
-                for place in run:
-                    number, begin = rows.places[place]
-                    row = (*everything, slice(None), slice(begin, begin + rows.length))
-                    read.append(arrays.view(copies[number], row, None, None))
-                    written.append(arrays.view(each, (place, *(slice(None),) * 3), (0, 1, 2, None), None))
-                add.Launch(arrays.stream, written, read)
-            by_place = arrays.empty((num_places, 1, groups * filters), outputs[0].dtype)
-            total.Launch(arrays.stream, [by_place], [each.reshape((num_places, batches, groups * filters))])
-            put(arrays, [by_place], outputs)
-
-        return launches
-
-    def _padding(self, planes: Dims, before: Dims, after: Dims) -> list[Move]:
-        """Return the move that pads and crops planes, if anything changes."""
-        if not any((*before, *after)):
-            return []
-        sizes = tuple(map(sum, zip(planes[2:], before, after, strict=True)))
-        around = (0, 0, *before), (0, 0, *after)
-        return [Move((*planes[:2], *sizes), Plan(Launch(self._pad, planes, Placeholder(0), *around, 0, RESULT)))]
-
-    def _permuted(self, shape: Dims, order: Dims) -> Move:
-        kind = self.subject.data_types["out"]
-        return Move(
-            tuple(shape[axis] for axis in order),
-            Plan(Launch(self._permute, kind, shape, Placeholder(0), order, RESULT)),
-        )
-
-    def _expression(self, structure: Structure) -> Expression:
-        """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
-        return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
+    phases: dict[Dims, Value] = dict.fromkeys(rows.sizes, elements)
+    if any(stride > 1 for stride in found.strides):
+        copy = expression(Structure((kind,), (), (Step(UnaryOp.kIdentity, (0,), kind),), (1,)))
+        for phase, sizes in rows.sizes.items():
+            places = (slice(one, None, stride) for one, stride in zip(phase, found.strides, strict=True))
+            phases[phase] = Temporary((*x[:2], *sizes), kind.dtype)
+            steps.append(Launch(copy, [phases[phase]], [View(elements, places=(*everything, *places))]))
+    copies = []
+    for phase, before, after in rows.copies:
+        shape, around = (*x[:2], *rows.sizes[phase]), ((0, 0, *before), (0, 0, *after))
+        padded = moves.moved(steps, phases[phase], [moves.padded(shape, *around)] if any((*before, *after)) else [])
+        copies.append(View(padded, (batches, groups, 1, rows.size)))
+    by = View(Placeholder(0), (batches, groups, filters, rows.length))
+    each = Temporary((num_places, batches, groups, filters), _wide(kind).dtype)
+    for begin in range(0, num_places, _MOST_PLACES):
+        read, written = [by], []
+        for place in range(begin, min(begin + _MOST_PLACES, num_places)):
+            number, first = rows.places[place]
+            read.append(View(copies[number], places=(*everything, slice(None), slice(first, first + rows.length))))
+            written.append(View(each, places=(place, *(slice(None),) * 3), axes=(0, 1, 2, None)))
+        steps.append(Launch(expression(_structure(kind, len(written))), written, read))
+    by_place = Temporary((num_places, 1, groups * filters), kind.dtype)
+    total = expression(_total(kind, is_sum=batches > 1))
+    steps.append(Launch(total, [by_place], [View(each, (num_places, batches, groups * filters))]))
+    return Plan(*steps, Launch(permute, kind, (num_places, groups, filters), by_place, (1, 2, 0), RESULT))

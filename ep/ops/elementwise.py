@@ -24,7 +24,7 @@ from ep.ops.declare.inputs import REQUIRED, Attribute, Input, Role
 from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.elementwise_signatures import why_not_listed
-from ep.ops.kernels import Launches, attribute, data_type, launching, primitive_exists
+from ep.ops.kernels import Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.names import function_name, parameter_name
 from ep.ops.terms import zeros_like
 from ep.sbp import Problem, Signature
@@ -155,7 +155,7 @@ def _resolver(op: UnaryOp | BinaryOp) -> Callable[..., Attributes]:
 def add_kernel(
     op: UnaryOp | BinaryOp,
     factory: type[Any],
-    launches: Callable[..., Launches],
+    launches: Callable[..., Plan],
     name: str,
     *dims: int,
     **names: Any,

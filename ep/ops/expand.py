@@ -14,7 +14,7 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
@@ -101,7 +101,7 @@ EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
 @launching("expand", EXPAND, src="x", dst="out")
-def expand_kernel(calls: Calls, expand: Any) -> Launches:
+def expand_kernel(calls: Calls, expand: Any) -> Plan:
     """Return one launch of Expand, from the dims of x to those of the result."""
     src_dims, dst_dims = launch_dims("expand", calls.shapes[0], calls.attributes["sizes"])
     return Plan(Launch(expand, src_dims, Placeholder(0), dst_dims, RESULT))

@@ -15,7 +15,7 @@ from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import expanded_shape
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.repeat import repeat_dims
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_sizes
@@ -102,7 +102,7 @@ def repeat_grad(dy: Tensor, shape: Any, sizes: Any) -> Attributes:
 _SUM = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("dy"), kMaxNumDims)
 
 
-def _adding_up(reduce: Any, dims: Dims, to_dims: Dims) -> Launches:
+def _adding_up(reduce: Any, dims: Dims, to_dims: Dims) -> Plan:
     """Return the launch that sums dy, seen as an array of `dims`, to the result, seen as one of `to_dims`.
 
     `to_dims` expands to `dims`. Raises ValueError if more than 8 axes are needed.
@@ -121,13 +121,13 @@ def _adding_up(reduce: Any, dims: Dims, to_dims: Dims) -> Launches:
 
 
 @launching("expand_grad", _SUM, src="dy", dst="out")
-def expand_grad_kernel(calls: Calls, reduce: Any) -> Launches:
+def expand_grad_kernel(calls: Calls, reduce: Any) -> Plan:
     """Return a sum over the axes along which dy is larger than x."""
     return _adding_up(reduce, calls.shapes[0], calls.attributes["shape"])
 
 
 @launching("repeat_grad", _SUM, src="dy", dst="out")
-def repeat_grad_kernel(calls: Calls, reduce: Any) -> Launches:
+def repeat_grad_kernel(calls: Calls, reduce: Any) -> Plan:
     """Return a sum over the axes of copies, with dy seen as an expansion of x."""
     src_dims, dst_dims, _ = repeat_dims(calls.attributes["shape"], calls.attributes["sizes"])
     return _adding_up(reduce, dst_dims, src_dims)

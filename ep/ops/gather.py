@@ -15,7 +15,7 @@ from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.indexed import for_indices, indexed
 from ep.ops.indices import IndexMode, check_mode
-from ep.ops.kernels import Calls, Launches, attribute, data_type, launching
+from ep.ops.kernels import Calls, Plan, attribute, data_type, launching
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -127,12 +127,12 @@ _BATCH_GATHER = for_indices(BatchGatherFactory, **_TYPES)
 
 
 @launching("gather", _GATHER, when=attribute("batch_dims") == 0)
-def gather_kernel(calls: Calls, gather: Any) -> Launches:
+def gather_kernel(calls: Calls, gather: Any) -> Plan:
     """Return one launch of Gather, of one batch."""
     return indexed(calls, gather, calls.shapes[0], has_batches=False)
 
 
 @launching("gather", _BATCH_GATHER, when=attribute("batch_dims") != 0)
-def batch_gather_kernel(calls: Calls, gather: Any) -> Launches:
+def batch_gather_kernel(calls: Calls, gather: Any) -> Plan:
     """Return one launch of BatchGather: each batch has its own indices."""
     return indexed(calls, gather, calls.shapes[0], has_batches=True)

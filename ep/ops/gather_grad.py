@@ -16,7 +16,7 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.gather import gather_axes
 from ep.ops.indexed import for_indices, indexed
 from ep.ops.indices import IndexMode, check_mode
-from ep.ops.kernels import Calls, Launches, attribute, data_type, launching
+from ep.ops.kernels import Calls, Plan, attribute, data_type, launching
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
 from ep.sbp import Problem, Signature, Split, span
@@ -97,12 +97,12 @@ _BATCH_SUM = for_indices(BatchUnsortedSegmentSumFactory, **_TYPES)
 
 
 @launching("gather_grad", _SUM, when=attribute("batch_dims") == 0, **_NAMES)
-def gather_grad_kernel(calls: Calls, segment_sum: Any) -> Launches:
+def gather_grad_kernel(calls: Calls, segment_sum: Any) -> Plan:
     """Return one launch of UnsortedSegmentSum, of one batch."""
     return indexed(calls, segment_sum, calls.attributes["shape"], has_batches=False)
 
 
 @launching("gather_grad", _BATCH_SUM, when=attribute("batch_dims") != 0, **_NAMES)
-def batch_gather_grad_kernel(calls: Calls, segment_sum: Any) -> Launches:
+def batch_gather_grad_kernel(calls: Calls, segment_sum: Any) -> Plan:
     """Return one launch of BatchUnsortedSegmentSum: each batch has its own indices."""
     return indexed(calls, segment_sum, calls.attributes["shape"], has_batches=True)

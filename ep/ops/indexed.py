@@ -1,20 +1,20 @@
-"""Launches that read or write rows by indices: those of gather and of its gradient."""
+"""Steps that read or write rows by indices: those of gather and of its gradient."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ep.common.arrays.index_types import resolved_type
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import as_data_type
-from ep.ops.indices import resolved
-from ep.ops.kernels import Calls, Check, Launch, Launches, Plan, PrimitiveExists, Subject
+from ep.ops.kernels import Calls, Check, Launch, Plan, PrimitiveExists, Subject, Value
 
 
 class ForIndices(PrimitiveExists):
@@ -39,22 +39,27 @@ def for_indices(factory: type[Any], *arguments: Any, **named: Any) -> PrimitiveE
     return ForIndices(factory, arguments, tuple(named.items()))
 
 
-def indexed(calls: Calls, primitive: Callable[[Any], Any], rows: Dims, *, has_batches: bool) -> Launches:
+def checked(
+    indices: Value, dtype: np.dtype[Any], shape: Dims, size: int, mode: str, names: Mapping[str, str] | None = None
+) -> tuple[Sequence[Check], Value, np.dtype[Any]]:
+    """Return the step that checks indices, if one is needed, and the value and the type of those to be read.
+
+    dtype, shape: of the indices. size, mode, names: as in Check.
+    """
+    if mode == "zero" or 0 in shape:  # the primitive reads them as they are
+        return (), indices, dtype
+    check = Check(indices, size, mode, names)
+    return (check,), indices if mode == "raise" else check, resolved_type(dtype, size, mode)
+
+
+def indexed(calls: Calls, primitive: Callable[[Any], Any], rows: Dims, *, has_batches: bool) -> Plan:
     """Return the launch of a primitive with resolved indices, of an operator with the attributes of `gather`.
 
     rows: the shape of the array whose rows the indices, the second input, select.
     """
     batch_dims, size, mode, offset = (calls.attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
     sizes = gather_view(rows, calls.attributes["axis"], batch_dims)[0 if has_batches else 1 :]
-    num_indices = math.prod(calls.shapes[1][batch_dims:])
-    if mode in ("raise", "zero"):  # indices are read as they are
-        arguments = *sizes, Placeholder(0), num_indices, Placeholder(1), RESULT, offset
-        as_given = primitive(calls.subject.data_types["indices"].dtype)
-        return Plan(*[Check(Placeholder(1), size, mode)] * (mode == "raise"), Launch(as_given, *arguments))
-
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        array, indices = inputs
-        indices = resolved(arrays, indices, size, mode)
-        primitive(indices.dtype).Launch(arrays.stream, *sizes, array, num_indices, indices, outputs[0], offset)
-
-    return launches
+    shape, given = calls.shapes[1], calls.subject.data_types["indices"].dtype
+    steps, indices, dtype = checked(Placeholder(1), given, shape, size, mode)
+    arguments = *sizes, Placeholder(0), math.prod(shape[batch_dims:]), indices, RESULT, offset
+    return Plan(*steps, Launch(primitive(dtype), *arguments))

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT
 from ep.ops.declare.function import FUNCTIONS, Tensors, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, register_kernel
-from ep.ops.names import in_errors
-from ep.ops.regions import COPY_ND, copying_columns
+from ep.ops.kernels import Calls, Plan, launching
+from ep.ops.regions import COPY_ND, columns
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.ops.terms import viewed
+from ep.run.steps import operands
 from ep.sbp import Problem, Signature
 
 
@@ -114,28 +115,16 @@ def _without(shape: Dims, axis: int) -> Dims:
     return shape[:axis] + shape[axis + 1 :]
 
 
-@register_kernel("concat", matches=COPY_ND)
-@register_kernel("stack", matches=COPY_ND)
-class JoinKernel(PreparedKernel):
-    """A kernel of one launch of CopyNd, which copies each array to its columns.
+@launching("concat", COPY_ND, src="x", dst="out")
+@launching("stack", COPY_ND, src="x", dst="out")
+def join_kernel(calls: Calls, copy_nd: Any) -> Plan:
+    """Return one launch of CopyNd, which copies each array to its columns.
 
     Columns are those of the rows that the axes before `axis` form.
     """
-
-    names = in_errors(src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._copy_nd = COPY_ND.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        axis = attributes["axis"] or 0
-        outer = math.prod(shapes[0][:axis])
-        size = sum([math.prod(shape) for shape in shapes])  # a list comprehension is faster than a generator here
-        whole = outer, size // outer if outer else 0
-        copy = copying_columns(self.subject, self._copy_nd, whole, 1, 0, to_parts=False)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            copy(arrays.stream, outputs[0], inputs)
-
-        return launches
+    shapes, rows = calls.shapes, math.prod(calls.shapes[0][: calls.attributes["axis"] or 0])
+    size = sum([math.prod(shape) for shape in shapes])  # a list comprehension is faster than a generator here
+    if size == 0:
+        return Plan()
+    dtype, parts = calls.subject.data_types["out"].dtype, operands(len(shapes))
+    return Plan(columns(copy_nd, dtype, (rows, size // rows), 0, RESULT, parts, to_parts=False))

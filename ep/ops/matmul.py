@@ -20,7 +20,7 @@ from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.gradients import vjp
-from ep.ops.kernels import Calls, Launch, Launches, Plan, attribute, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.terms import summed_to, viewed
 from ep.sbp import Problem, Sbp, Signature, Split
@@ -187,7 +187,7 @@ _MATMUL = primitive_exists(
 
 
 @launching("matmul", _MATMUL, a="x1", b="x2", c="out", a_dims="x1.shape", b_dims="x2.shape", c_dims="out.shape")
-def matmul_kernel(calls: Calls, matmul: Any) -> Launches:
+def matmul_kernel(calls: Calls, matmul: Any) -> Plan:
     """Return one launch of BroadcastMatmul."""
     a, b, c = product_dims(calls.shapes, calls.attributes)
     if len(c) > kMaxNumDims and 0 not in c:

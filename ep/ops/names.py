@@ -39,11 +39,6 @@ def parameter_name(attribute: Attribute) -> str:
     return _KEYWORDS.get(attribute.name, attribute.name)
 
 
-def in_errors(**names: str) -> Mapping[str, str]:
-    """Return the operator's names for arguments that Launch names differently: `names` of a kernel."""
-    return names
-
-
 def launch(primitive: Any, names: Mapping[str, str], *arguments: Any) -> None:
     """Launch a primitive; its errors name the operator's arguments: `names` is as in a kernel."""
     try:

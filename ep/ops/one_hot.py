@@ -17,7 +17,7 @@ from ep.include.primitive.one_hot import OneHotFactory
 from ep.ops.declare.function import Indices, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, signature
 from ep.sbp import Problem, Signature, Split, span
 
@@ -74,7 +74,7 @@ _ONE_HOT = primitive_exists(OneHotFactory, data_type("indices"), data_type("out"
 
 
 @launching("one_hot", _ONE_HOT)
-def one_hot_kernel(calls: Calls, one_hot: Any) -> Launches:
+def one_hot_kernel(calls: Calls, one_hot: Any) -> Plan:
     """Return one launch of OneHot."""
     names = "on_value", "off_value", "lower_bound", "upper_bound"
     on, off, lower, upper = (calls.attributes[name] for name in names)

@@ -20,7 +20,7 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, partials_of, signature
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
@@ -112,7 +112,7 @@ _PAD = primitive_exists(ConstantPadFactory, data_type("x"))
 
 
 @launching("pad", _PAD, src="x", pad_val="constant_values", dst="out")
-def pad_kernel(calls: Calls, pad: Any) -> Launches:
+def pad_kernel(calls: Calls, pad: Any) -> Plan:
     """Return one launch of ConstantPad, on merged axes if there are more than 8."""
     (of_x,), names = calls.shapes, ("before", "after", "constant_values")
     before, after, value = (calls.attributes[name] for name in names)

@@ -15,7 +15,7 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, function_of, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launch, Launches, Plan, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, launching, primitive_exists
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature
@@ -95,7 +95,7 @@ _PERMUTE = primitive_exists(PermuteFactory, kMaxNumDims)
 
 
 @launching("permute", _PERMUTE, src="x", dst="out")
-def permute_kernel(calls: Calls, permute: Any) -> Launches:
+def permute_kernel(calls: Calls, permute: Any) -> Plan:
     """Return one launch of Permute, on merged axes if there are more than 8."""
     (shape,), order = calls.shapes, calls.attributes["axes"]
     dims, merged = (shape, order) if len(order) <= kMaxNumDims else _merged(shape, order)

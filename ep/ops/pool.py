@@ -10,7 +10,6 @@ import numpy as np
 
 from ep.common.checks import as_truth
 from ep.common.primitive.broadcast import Dims
-from ep.common.primitive.windows import Windows
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType
 from ep.include.number_kind import BOOL, FLOATS
@@ -22,19 +21,10 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import (
-    Launch,
-    Launches,
-    Plan,
-    Subject,
-    data_type,
-    primitive_exists,
-    register_kernel,
-)
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Function, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, B, signature
 from ep.ops.terms import in_type, unselected, viewed, wide
-from ep.ops.window_kernel import Move, WindowKernel
+from ep.ops.window_kernel import MOVES, Move, WindowMoves
 from ep.ops.windows import PlacedWindows, for_each, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split
 
@@ -148,43 +138,36 @@ def max_pool(
 _MAX = primitive_exists(ReduceFactory, ReduceOp.kMax, data_type("x"), kMaxNumDims)
 
 
-@register_kernel("max_pool", matches=WindowKernel.moves_exist & _MAX)
-class MaxPoolKernel(WindowKernel):
-    """A kernel of Reduce, which reads windows in place if the device can do so.
+@launching("max_pool", MOVES, _MAX, src="x", dst="out")
+def max_pool_kernel(calls: Calls, moves: WindowMoves, largest: Any) -> Plan:
+    """Return one launch of Reduce, which reads windows in place, if the device can do so.
 
     Otherwise it handles one axis after the other: Expand writes the windows, and Reduce folds them. Adjacent windows
     that together have all elements are not written.
     """
-
-    names = in_errors(src="x", dst="out")
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._max = _MAX.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x,), (result,) = shapes, pool_shape(shapes, attributes)
-        if 0 in result:
-            return lambda arrays, inputs, outputs: None
-        found, planes = pool_windows(x, attributes), math.prod(x[:2])
-        over = self._max.over_windows(found.in_planes(planes)) if 0 not in found.sizes else None
-        if over is None:
-            return self.chain(x, self._moves(x[:2], found))
-        return lambda arrays, inputs, outputs: over(arrays.stream, *inputs, *outputs)
-
-    def _moves(self, planes: Dims, found: Windows) -> Iterator[Move]:
-        yield from self.padding(planes, found, least(self.subject.data_types["x"]))
-        sizes, outer = found.padded, math.prod(planes)
-        for axis, places in enumerate(found.kernel):
-            one = found.along(axis, sizes)
-            if one.is_split:
-                dims = outer * math.prod(one.counts[: axis + 1]), places, math.prod(sizes[axis + 1 :])
-            else:
-                yield from self.writing(planes, one)
-                dims = outer, places, math.prod(one.counts)
-            sizes = one.counts
-            if places > 1:
-                yield Move((*planes, *sizes), Plan(Launch(self._max, dims, Placeholder(0), (1,), RESULT)))
+    (x,), (result,) = calls.shapes, pool_shape(calls.shapes, calls.attributes)
+    if 0 in result:
+        return Plan()
+    found, planes = pool_windows(x, calls.attributes), x[:2]
+    over = largest.over_windows(found.in_planes(math.prod(planes))) if 0 not in found.sizes else None
+    if over is not None:
+        return Plan(Launch(Function(over), Placeholder(0), RESULT))
+    chain, sizes, outer = (
+        [*moves.padding(planes, found, least(calls.subject.data_types["x"]))],
+        found.padded,
+        math.prod(planes),
+    )
+    for axis, places in enumerate(found.kernel):
+        one = found.along(axis, sizes)
+        if one.is_split:
+            dims = outer * math.prod(one.counts[: axis + 1]), places, math.prod(sizes[axis + 1 :])
+        else:
+            chain += moves.writing(planes, one)
+            dims = outer, places, math.prod(one.counts)
+        sizes = one.counts
+        if places > 1:
+            chain.append(Move((*planes, *sizes), Plan(Launch(largest, dims, Placeholder(0), (1,), RESULT))))
+    return moves.chain(x, chain)
 
 
 def least(data_type: DataType) -> Any:

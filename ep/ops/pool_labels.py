@@ -11,23 +11,34 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS, INTEGERS, REAL, UNSIGNED
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.expression import ExpressionFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Constant, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.kernels.conditions import Value
-from ep.ops.names import in_errors
+from ep.ops.kernels import (
+    Calls,
+    Launch,
+    Plan,
+    Subject,
+    Temporary,
+    Value,
+    View,
+    data_type,
+    launching,
+    primitive_exists,
+    views_exist,
+)
+from ep.ops.kernels.conditions import Value as SubjectValue
 from ep.ops.pool import least, pool_attributes, pool_shape, pool_windows
 from ep.ops.sbp_signatures import PMAX, B, P, partials_of, signature
-from ep.ops.window_kernel import Move, WindowMoves
+from ep.ops.window_kernel import Move, WindowMoves, moves_exist
 from ep.sbp import Problem, Signature, Split
 
 _MOST_TAPS: Final = 9
@@ -121,7 +132,7 @@ def _structure(of_x: DataType, of_labels: DataType, form: _Form) -> Structure:
     return Structure(sources, nothing, tuple(steps), (value, label) if form.keeps else (label,))
 
 
-class _TwoPlaces(Value):
+class _TwoPlaces(SubjectValue):
     """The structure of windows of two elements: a device that supports it supports larger windows, too."""
 
     def of(self, subject: Subject) -> Structure:
@@ -170,101 +181,73 @@ def _step(found: Windows) -> int:
     return found.strides[-1] if found.kernel[-1] > 1 and found.counts[-1] > 1 else 1
 
 
-class _Sides(WindowMoves):
-    """The moves of planes, of one operand, to rows that vectors read."""
-
-    def moves(self, planes: int, found: Windows, step: int, value: Any) -> list[Move]:
-        """Return the moves that pad planes with a value, and divide rows as `_passes` takes them."""
-        moves = [*self.padding((planes,), found, value)]
-        if step > 1:
-            *outer, size = planes, *found.padded
-            rows, length = math.prod(outer), size // step
-            move = self.strided((rows, step, length), (size, 1, step), (size, length, 1))
-            moves.append(Move((*outer, step, length), move))
-        return moves
-
-
 _SIGNED: Final = [one for one in INTEGERS if one not in UNSIGNED]
 
 
-@register_kernel(
+@launching(
     "max_pool_labels",
-    matches=data_type("x").one_of(*REAL)
+    *(moves_exist(data_type("x")), moves_exist(data_type("labels"))),
+    when=data_type("x").one_of(*REAL)
     & data_type("labels").one_of(*_SIGNED)
-    & WindowMoves.exist(data_type("x"))
-    & WindowMoves.exist(data_type("labels"))
+    & views_exist()
     & primitive_exists(ExpressionFactory, _TwoPlaces()),
+    src="x",
+    dst="out",
 )
-class MaxPoolLabelsKernel(PreparedKernel):
-    """A kernel of Expression, which compares views of padded x along one axis after the other.
+def max_pool_labels_kernel(calls: Calls, *sides: WindowMoves) -> Plan:
+    """Return launches of Expression, which compares views of padded x along one axis after the other.
 
     Views of the labels are its operands, too, so that it takes the label with the element.
     """
+    (x, _), (result,) = calls.shapes, pool_shape(calls.shapes, calls.attributes)
+    if 0 in result:
+        return Plan()
+    found, planes, steps = pool_windows(x, calls.attributes), math.prod(x[:2]), list[Any]()
+    has_padding, step = found.has_padding, _step(found)
+    if step > 1:  # whole rows of that distance, and no more of the padding than is read
+        length = -(-found.reach[-1] // step) * step
+        found = found._replace(after=(*found.after[:-1], length - found.before[-1] - found.sizes[-1]))
+    each = zip(sides, (planes, 1), (least(calls.subject.data_types["x"]), -1), strict=True)
+    now = [
+        _rows(steps, side, Placeholder(k), number, found, step, value) for k, (side, number, value) in enumerate(each)
+    ]
+    *first, last = _passes(planes, found, step)
+    for one in first:
+        made = [Temporary(one.shape, side.dtype) for side in sides]
+        _compare(steps, calls.subject, one, has_padding, now, made)
+        now = [*made]
+    _compare(steps, calls.subject, last, has_padding, now, [View(RESULT, last.shape)])
+    return Plan(*steps, copy=sides[1].copy(math.prod(result)))
 
-    names = in_errors(src="x", dst="out")
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._sides = [_Sides(subject, data_type(name)) for name in ("x", "labels")]
+def _rows(
+    steps: list[Any], moves: WindowMoves, array: Value, planes: int, found: Windows, step: int, value: Any
+) -> Value:
+    """Add the moves that pad planes with a value, and divide rows as `_passes` takes them; return the result."""
+    written = moves.moved(steps, array, moves.padding((planes,), found, value))
+    *outer, size = planes, *found.padded
+    if step == 1:
+        return View(written, (*outer, size))
+    rows, length = math.prod(outer), size // step
+    divide = moves.strided((rows, step, length), (size, 1, step), (size, length, 1))
+    return moves.moved(steps, written, [Move((*outer, step, length), divide)])
 
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x, _), (result,) = shapes, pool_shape(shapes, attributes)
-        if 0 in result:
-            return lambda arrays, inputs, outputs: None
-        found, planes = pool_windows(x, attributes), math.prod(x[:2])
-        types = [self.subject.data_types[name] for name in ("x", "labels")]
-        dtypes, has_padding, step = [one.dtype for one in types], found.has_padding, _step(found)
-        if step > 1:  # whole rows of that distance, and no more of the padding than is read
-            length = -(-found.reach[-1] // step) * step
-            found = found._replace(after=(*found.after[:-1], length - found.before[-1] - found.sizes[-1]))
-        numbers = planes, 1
-        each = zip(self._sides, numbers, (least(types[0]), -1), strict=True)
-        moves = [side.moves(number, found, step, value) for side, number, value in each]
-        *first, last = _passes(planes, found, step)
-        steps = [(one.shape, self._comparing(one, dtypes, has_padding, keeps=True)) for one in first]
-        choose = self._comparing(last, dtypes, has_padding, keeps=False)
 
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            each = zip(self._sides, inputs, numbers, moves, strict=True)
-            now = [
-                side.moved(arrays, array, to_rows) if to_rows else array.reshape((number, *found.padded))
-                for side, array, number, to_rows in each
-            ]
-            for shape, compare in steps:
-                made = [arrays.empty(shape, dtype) for dtype in dtypes]
-                compare(arrays, now, made)
-                now = made
-            choose(arrays, now, [outputs[0].reshape(last.shape)])
-
-        return self._sides[1].without_overlap(launches, math.prod(result))
-
-    def _comparing(self, one: _Pass, dtypes: Sequence[Any], padded: bool, keeps: bool) -> Launches:
-        """Return the launches of a pass: from elements and labels to the largest, if kept, and to their labels."""
-        number = len(one.places)
-        ends = [*range(_MOST_TAPS, number, _MOST_TAPS - 1), number]
-        runs = [one.places[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
-        compared = [
-            self._expression(_Form(len(run) + (place > 0), padded, keeps or place + 1 < len(runs)))
-            for place, run in enumerate(runs)
+def _compare(
+    steps: list[Any], subject: Subject, one: _Pass, padded: bool, now: Sequence[Value], made: Sequence[Value]
+) -> None:
+    """Add the launches of a pass, from elements and labels to `made`: the largest, if it is kept, and their labels."""
+    types, number = [subject.data_types[name] for name in ("x", "labels")], len(one.places)
+    ends, found = [*range(_MOST_TAPS, number, _MOST_TAPS - 1), number], list[Value]()
+    for begin, end in zip([0, *ends], ends, strict=False):
+        run, is_last = one.places[begin:end], end == number
+        form = _Form(len(run) + (begin > 0), padded, len(made) > 1 or not is_last)
+        # a new Expression, which launches faster since all of its launches have the same shapes
+        choose = RequirePrimitive(ExpressionFactory, subject.device_type, _structure(types[0], types[1], form))
+        sources = [
+            value
+            for k, array in enumerate(now)
+            for value in (*found[k : k + 1], *(View(array, places=place) for place in run))
         ]
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            found, view = list[Array](), arrays.view
-            for primitive, run in zip(compared, runs, strict=True):
-                sources = []
-                for place, array in enumerate(inputs):
-                    sources += found[place : place + 1]
-                    for at in run:
-                        sources.append(view(array, at, None, None))
-                found = [*outputs]
-                if run is not runs[-1]:
-                    found = [arrays.empty(one.shape, dtype) for dtype in dtypes]
-                primitive.Launch(arrays.stream, found, sources)
-
-        return launches
-
-    def _expression(self, form: _Form) -> Expression:
-        """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
-        types = self.subject.data_types
-        structure = _structure(types["x"], types["labels"], form)
-        return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
+        found = [*made] if is_last else [Temporary(one.shape, kind.dtype) for kind in types]
+        steps.append(Launch(choose, found, sources))

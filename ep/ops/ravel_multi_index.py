@@ -7,9 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims, broadcast_dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType
-from ep.include.errors import ArgumentIndexError
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.broadcast_elementwise_binary import BroadcastElementwiseBinaryFactory
 from ep.include.primitive.cast import CastFactory
@@ -17,9 +16,9 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensors, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always
-from ep.ops.indexed import for_indices
-from ep.ops.indices import IndexMode, check_mode, resolved
-from ep.ops.kernels import Calls, Launches, data_type, launching, primitive_exists
+from ep.ops.indexed import checked, for_indices
+from ep.ops.indices import IndexMode, check_mode
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, B, broadcast_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature
@@ -73,32 +72,28 @@ _CAST = for_indices(CastFactory, data_type("multi_index"), _INT64)
 
 
 @launching("ravel_multi_index", _MUL, _ADD, _CAST)
-def ravel_multi_index_kernel(calls: Calls, mul: Any, add: Any, cast: Any) -> Launches:
+def ravel_multi_index_kernel(calls: Calls, mul: Any, add: Any, cast: Any) -> Plan:
     """Return launches that check the indices of each axis, multiply those before by its size, and add them."""
     shapes, dims, mode, dtype = calls.shapes, calls.attributes["dims"], calls.attributes["mode"], _INT64.dtype
-    wholes = [broadcast_dims(*shapes[: k + 1]) for k in range(len(shapes))]
-    pairs = [launch_dims("ravel_multi_index", *pair) for pair in zip(wholes, shapes[1:], strict=False)]
+    given, steps = calls.subject.data_types["multi_index"].dtype, list[Any]()
 
-    def checked(arrays: Arrays, k: int, indices: Array, out: Array | None) -> Array:
-        """Return the indices of axis k in int64."""
-        try:
-            found = resolved(arrays, indices, dims[k], mode)
-        except ArgumentIndexError as error:
-            error.rename({"indices": f"multi_index[{k}]"})
-            raise
-        if found.dtype == dtype and out is None:
+    def add_check(k: int, target: Value | None) -> Value:
+        """Add the check of the indices of axis k; return them in int64."""
+        names = {"indices": f"multi_index[{k}]"}
+        checks, found, of_found = checked(Placeholder(k), given, shapes[k], dims[k], mode, names)
+        steps.extend(checks)
+        if of_found == dtype and target is None:
             return found
-        result = arrays.empty(shapes[k], dtype) if out is None else out
-        cast(found.dtype).Launch(arrays.stream, found, result, math.prod(shapes[k]))
+        result = Temporary(shapes[k], dtype) if target is None else target
+        steps.append(Launch(cast(of_found), found, result, math.prod(shapes[k])))
         return result
 
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        total = checked(arrays, 0, inputs[0], None if len(inputs) > 1 else outputs[0])
-        for k, ((a, b), whole) in enumerate(zip(pairs, wholes[1:], strict=True), 1):
-            indices = checked(arrays, k, inputs[k], None)
-            rows = arrays.empty(wholes[k - 1], dtype)
-            mul.Launch(arrays.stream, a, total, (), dims[k], rows)
-            total = outputs[0] if k == len(pairs) else arrays.empty(whole, dtype)
-            add.Launch(arrays.stream, a, rows, b, indices, total)
-
-    return launches
+    total, before = add_check(0, None if len(shapes) > 1 else RESULT), shapes[0]
+    for k in range(1, len(shapes)):
+        a, b = launch_dims("ravel_multi_index", before, shapes[k])
+        indices, rows = add_check(k, None), Temporary(before, dtype)
+        steps.append(Launch(mul, a, total, (), dims[k], rows))
+        before = broadcast_dims(before, shapes[k])
+        total = RESULT if k + 1 == len(shapes) else Temporary(before, dtype)
+        steps.append(Launch(add, a, rows, b, indices, total))
+    return Plan(*steps)

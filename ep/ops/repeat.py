@@ -12,7 +12,7 @@ from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes, operator_named
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.expand import EXPAND
-from ep.ops.kernels import Calls, Launch, Launches, Plan, launching
+from ep.ops.kernels import Calls, Launch, Plan, launching
 from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
 from ep.sbp import Problem, Signature, Split, piece_shape
@@ -105,7 +105,7 @@ def repeat_dims(shape: Dims, sizes: Dims) -> tuple[Dims, Dims, Dims]:
 
 
 @launching("repeat", EXPAND, src="x", dst="out")
-def repeat_kernel(calls: Calls, expand: Any) -> Launches:
+def repeat_kernel(calls: Calls, expand: Any) -> Plan:
     """Return one launch of Expand, between arrays of other dims."""
     src_dims, dst_dims, _ = repeat_dims(calls.shapes[0], calls.attributes["sizes"])
     src_dims, dst_dims = launch_dims("repeat", src_dims, dst_dims)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.expression import ExpressionFactory
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import ChoiceOp, Step, Structure
@@ -20,12 +20,24 @@ from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launches, PreparedKernel, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.kernels.conditions import Value
+from ep.ops.kernels import (
+    Calls,
+    Launch,
+    Plan,
+    Subject,
+    Temporary,
+    Value,
+    View,
+    data_type,
+    launching,
+    primitive_exists,
+    views_exist,
+)
+from ep.ops.kernels.conditions import Value as SubjectValue
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.ops.terms import in_type, viewed, zeros_like
-from ep.ops.window_kernel import WindowMoves
+from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.sbp import Problem, Signature, Split
 
 _MOST_ADDENDS: Final = 8
@@ -134,7 +146,7 @@ def _structure(form: _Form) -> Structure:
     return Structure(sources, (), tuple(steps), (total,))
 
 
-class _OneAddend(Value):
+class _OneAddend(SubjectValue):
     """The structure of sums of one addend: a device that supports it supports more, too."""
 
     def of(self, subject: Subject) -> Structure:
@@ -148,53 +160,35 @@ class _OneAddend(Value):
 _FILL = primitive_exists(FillFactory, data_type("out"))
 
 
-@register_kernel(
+@launching(
     "resample",
-    matches=data_type("x").one_of(*FLOATS)
-    & WindowMoves.exist()
-    & _FILL
-    & primitive_exists(ExpressionFactory, _OneAddend()),
+    *(MOVES, _FILL),
+    when=data_type("x").one_of(*FLOATS) & views_exist() & primitive_exists(ExpressionFactory, _OneAddend()),
 )
-class ResampleKernel(PreparedKernel):
-    """A kernel of Expression, which chooses the elements, and adds up some at a time."""
-
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._moves, self._fill = WindowMoves(subject), _FILL.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x, (addends, count), _), (result,), axis = shapes, _shape(shapes, attributes), attributes["axis"]
-        if 0 in result:
-            return lambda arrays, inputs, outputs: None
-        if addends * x[axis] == 0:
-            return lambda arrays, inputs, outputs: self._fill.Launch(arrays.stream, outputs[0], 0, math.prod(result))
-        outer, inner = math.prod(x[:axis]), math.prod(x[axis + 1 :])
-        of_x, written = (outer, x[axis], inner)[: 2 + (inner > 1)], (outer, count, inner)[: 2 + (inner > 1)]
-        # the axes of views: of x, with the one that is chosen along in front, and of a row of places or weights
-        chosen, row = (1, 0, None, 2)[: 1 + len(of_x)], (None, 0, None)[: len(of_x)]
-        ends = [*range(_MOST_ADDENDS, addends, _MOST_ADDENDS), addends]
-        runs = [range(begin, end) for begin, end in zip([0, *ends], ends, strict=False)]
-        sums = [self._sum(len(run), run.start == 0, run.stop == addends) for run in runs]
-        wide = arithmetic_of(self.subject.data_types["x"]).dtype
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            x, places, weights = inputs
-            elements, out = arrays.view(x.reshape(of_x), None, chosen, None), outputs[0].reshape(written)
-            earlier: list[Array] = []
-            for run, add in zip(runs, sums, strict=True):
-                rows = [
-                    arrays.view(table, (number, slice(None)), row, None)
-                    for table in (places, weights)
-                    for number in run
-                ]
-                target = out if run.stop == addends else arrays.empty(written, wide)
-                add.Launch(arrays.stream, [target], [elements, *earlier, *rows])
-                earlier = [target]
-
-        return self._moves.without_overlap(launches, math.prod(result))
-
-    def _sum(self, addends: int, begins: bool, ends: bool) -> Expression:
-        """Return a new Expression for one plan. Its launches are fast because they all have the same shapes."""
-        types = self.subject.data_types
-        structure = _structure(_Form(types["x"], types["places"], addends, begins, ends))
-        return RequirePrimitive(ExpressionFactory, self.subject.device_type, structure)
+def resample_kernel(calls: Calls, moves: WindowMoves, fill: Any) -> Plan:
+    """Return launches of Expression, which chooses the elements, and adds up some at a time."""
+    (x, (addends, count), _), (result,), axis = (
+        calls.shapes,
+        _shape(calls.shapes, calls.attributes),
+        calls.attributes["axis"],
+    )
+    if 0 in result:
+        return Plan()
+    if addends * x[axis] == 0:
+        return Plan(Launch(fill, RESULT, 0, math.prod(result)))
+    outer, inner, types = math.prod(x[:axis]), math.prod(x[axis + 1 :]), calls.subject.data_types
+    of_x, written = (outer, x[axis], inner)[: 2 + (inner > 1)], (outer, count, inner)[: 2 + (inner > 1)]
+    # the axes of views: of x, with the one that is chosen along in front, and of a row of places or weights
+    chosen, row = (1, 0, None, 2)[: 1 + len(of_x)], (None, 0, None)[: len(of_x)]
+    elements, steps, earlier = View(View(Placeholder(0), of_x), axes=chosen), list[Any](), list[Value]()
+    for begin in range(0, addends, _MOST_ADDENDS):
+        run = range(begin, min(begin + _MOST_ADDENDS, addends))
+        ends = run.stop == addends
+        rows = [View(Placeholder(table), places=(number, slice(None)), axes=row) for table in (1, 2) for number in run]
+        structure = _structure(_Form(types["x"], types["places"], len(run), begin == 0, ends))
+        # a new Expression, which launches faster since all of its launches have the same shapes
+        add = RequirePrimitive(ExpressionFactory, calls.subject.device_type, structure)
+        target = View(RESULT, written) if ends else Temporary(written, arithmetic_of(types["x"]).dtype)
+        steps.append(Launch(add, [target], [elements, *earlier, *rows]))
+        earlier = [target]
+    return Plan(*steps, copy=moves.copy(math.prod(result)))

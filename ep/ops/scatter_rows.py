@@ -10,7 +10,7 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.gather_view import gather_view
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Array, Placeholder
 from ep.include.data_type import DataType
 from ep.include.number_kind import BOOL
 from ep.include.primitive.batch_scatter import BatchScatterFactory
@@ -25,9 +25,9 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.devices import arrays_of
 from ep.ops.full import filled
 from ep.ops.gather import gather_axes
-from ep.ops.indexed import for_indices
-from ep.ops.indices import IndexMode, check_mode, resolved
-from ep.ops.kernels import Calls, Launches, attribute, data_type, launching, primitive_exists
+from ep.ops.indexed import checked, for_indices
+from ep.ops.indices import IndexMode, check_mode
+from ep.ops.kernels import Calls, Launch, Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, B, P, partials_of, signature
 from ep.ops.terms import conjugated, in_type, unselected, viewed, wide
 from ep.sbp import Problem, Sbp, Signature, Split, span
@@ -219,21 +219,13 @@ _COPY = primitive_exists(ExpandFactory, data_type("x"), 1)
 
 
 @launching("scatter_rows", _SCATTER, _COPY, src="x", dst="out")
-def scatter_rows_kernel(calls: Calls, scatter: Any, copy: Any) -> Launches:
+def scatter_rows_kernel(calls: Calls, scatter: Any, copy: Any) -> Plan:
     """Return launches that copy x, and scatter updates to the copy."""
     batch_dims, size, mode, offset = (calls.attributes[name] for name in ("batch_dims", "size", "mode", "offset"))
-    shape, num_indices = calls.shapes[0], math.prod(calls.shapes[1][batch_dims:])
+    shape, of_indices = calls.shapes[:2]
     sizes, row = gather_view(shape, calls.attributes["axis"], batch_dims), (math.prod(shape),)
-
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        (x, indices, updates), (out,) = inputs, outputs
-        indices = resolved(arrays, indices, size, mode)
-        # what is read after the first launch must not be written by it
-        is_apart = not any(arrays.may_share_memory(out, item) for item in (indices, updates))
-        result = out if is_apart else arrays.empty(shape, x.dtype)
-        copy.Launch(arrays.stream, row, x, row, result)
-        scatter(indices.dtype).Launch(arrays.stream, *sizes, updates, num_indices, indices, result, offset)
-        if result is not out:
-            copy.Launch(arrays.stream, row, result, row, out)
-
-    return launches
+    steps, indices, dtype = checked(Placeholder(1), calls.subject.data_types["indices"].dtype, of_indices, size, mode)
+    write = Launch(copy, row, Placeholder(0), row, RESULT)
+    num_indices = math.prod(of_indices[batch_dims:])
+    put = Launch(scatter(dtype), *sizes, Placeholder(2), num_indices, indices, RESULT, offset)
+    return Plan(*steps, write, put, copy=write, late=(1, 2))

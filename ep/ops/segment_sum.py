@@ -15,7 +15,7 @@ from ep.ops.declare.function import FUNCTIONS, Indices, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split, span
@@ -82,7 +82,7 @@ _SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type(
 
 
 @launching("segment_sum", _SUM)
-def segment_sum_kernel(calls: Calls, segment_sum: Any) -> Launches:
+def segment_sum_kernel(calls: Calls, segment_sum: Any) -> Plan:
     """Return one launch of UnsortedSegmentSum."""
     (shape, _), axis, offset = calls.shapes, calls.attributes["axis"], calls.attributes["offset"]
     outer, inner, data, ids = math.prod(shape[:axis]), math.prod(shape[axis + 1 :]), Placeholder(0), Placeholder(1)

@@ -10,7 +10,7 @@ from ep.common.checks import as_integer
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.strides import contiguous_strides
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.shown import shown
@@ -18,8 +18,8 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, attribute, data_type, launching, primitive_exists
-from ep.ops.regions import COPY_ND, Copy, copying
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, attribute, data_type, launching, primitive_exists
+from ep.ops.regions import COPY_ND
 from ep.ops.sbp_signatures import B, partials_of, signature
 from ep.sbp import Problem, Signature, Split, piece_sizes, span
 
@@ -119,19 +119,23 @@ _EXPAND = primitive_exists(ExpandFactory, data_type("x"), kMaxNumDims)
 
 
 @launching("slice", COPY_ND, when=attribute("strided") == False, src="x", dst="out")  # noqa: E712
-def slice_kernel(calls: Calls, copy_nd: Any) -> Launches:
+def slice_kernel(calls: Calls, copy_nd: Any) -> Plan:
     """Return one launch of CopyNd, of the box that the slices leave."""
-    crop = _cropping(calls, copy_nd)
-    return lambda arrays, inputs, outputs: crop(arrays.stream, inputs[0], outputs[0])
+    return Plan(_cropping(calls, copy_nd, RESULT))
 
 
-def _cropping(calls: Calls, copy_nd: Any) -> Copy:
-    """Return the function that copies the box from the first to the last selected element."""
+def _cropping(calls: Calls, copy_nd: Any, target: Value) -> Launch:
+    """Return the copy of the box from the first to the last selected element; ValueError for over 8 axes."""
     (of_x,), ranges = calls.shapes, calls.attributes["ranges"]
     before = tuple(-item.start for item in ranges)
     after = tuple(end - size for (_, end), size in zip(map(slice_ends, ranges), of_x, strict=True))
     shape = PadShape(of_x, before, after)
-    return copying(calls.subject, copy_nd, (shape.simplified() if len(of_x) > kMaxNumDims else shape).copied())
+    box = (shape.simplified() if len(of_x) > kMaxNumDims else shape).copied()
+    if len(box.extent) > kMaxNumDims:
+        raise ValueError(f"slices of x leave {len(box.extent)} axes; at most {kMaxNumDims} are possible")
+    dst_dims, dst_pos, src_dims, src_pos, extent = box
+    dtype = calls.subject.data_types["out"].dtype
+    return Launch(copy_nd, dtype, target, dst_dims, dst_pos, Placeholder(0), src_dims, src_pos, extent)
 
 
 def places_in(places: range, begin: int, end: int) -> range:
@@ -147,21 +151,16 @@ def slice_ends(places: range) -> tuple[int, int]:
 
 
 @launching("slice", COPY_ND, _EXPAND, when=attribute("strided") == True, src="x", dst="out")  # noqa: E712
-def strided_slice_kernel(calls: Calls, copy_nd: Any, expand: Any) -> Launches:
+def strided_slice_kernel(calls: Calls, copy_nd: Any, expand: Any) -> Plan:
     """Return the launches of the box, and of Expand for the steps."""
     ranges, dtype = calls.attributes["ranges"], calls.subject.data_types["out"].dtype
     cropped = tuple(end - begin for begin, end in map(slice_ends, ranges))
-    crop, results = _cropping(calls, copy_nd), tuple(map(len, ranges))
+    box, results = Temporary(cropped, dtype), tuple(map(len, ranges))
+    crop = _cropping(calls, copy_nd, box)
     if 0 in results:
-        return lambda arrays, inputs, outputs: None
+        return Plan()
     steps = tuple(item.step * stride for item, stride in zip(ranges, contiguous_strides(cropped), strict=True))
     dims, src_strides, dst_strides = simplify_strided(results, steps, contiguous_strides(results))
     if len(dims) > kMaxNumDims:
         raise ValueError(f"slices of x need {len(dims)} axes; at most {kMaxNumDims} are possible")
-
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        stream, box = arrays.stream, arrays.empty(cropped, dtype)
-        crop(stream, inputs[0], box)
-        expand.Launch(stream, dims, box, dims, outputs[0], src_strides, dst_strides)
-
-    return launches
+    return Plan(crop, Launch(expand, dims, box, dims, RESULT, src_strides, dst_strides))

@@ -8,7 +8,7 @@ from typing import Any
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.fill import FillFactory
@@ -16,7 +16,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import as_sizes
 from ep.ops.slice import places_in, slice_ends, slice_ranges
@@ -79,7 +79,7 @@ _PAD = primitive_exists(ConstantPadFactory, data_type("dy"))
 
 
 @launching("slice_grad", _FILL, _EXPAND, _PAD, src="dy", dst="out")
-def slice_grad_kernel(calls: Calls, fill: Any, expand: Any, pad: Any) -> Launches:
+def slice_grad_kernel(calls: Calls, fill: Any, expand: Any, pad: Any) -> Plan:
     """Return launches that put dy into a box of zeros by the steps of the slices, and pad the box to the result."""
     (taken,), names = calls.shapes, ("shape", "ranges", "offsets")
     sizes, ranges, offsets = (calls.attributes[name] for name in names)
@@ -87,17 +87,10 @@ def slice_grad_kernel(calls: Calls, fill: Any, expand: Any, pad: Any) -> Launche
     cropped = tuple(end - begin for begin, end in ends)
     before = tuple(begin - offset for (begin, _), offset in zip(ends, offsets, strict=True))
     after = tuple(offset + size - end for (_, end), offset, size in zip(ends, offsets, sizes, strict=True))
-    dtype, count, walk = calls.subject.data_types["dy"].dtype, math.prod(cropped), None
+    box = Temporary(cropped, calls.subject.data_types["dy"].dtype)
+    launches = [Launch(fill, box, 0, math.prod(cropped))]
     if 0 not in taken:
         steps = tuple(one.step * stride for one, stride in zip(ranges, contiguous_strides(cropped), strict=True))
-        walk = simplify_strided(taken, contiguous_strides(taken), steps)
-
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        stream, box = arrays.stream, arrays.empty(cropped, dtype)
-        fill.Launch(stream, box, 0, count)
-        if walk is not None:
-            dims, src_strides, dst_strides = walk
-            expand.Launch(stream, dims, inputs[0], dims, box, src_strides, dst_strides)
-        pad.Launch(stream, cropped, box, before, after, 0, outputs[0])
-
-    return launches
+        dims, src_strides, dst_strides = simplify_strided(taken, contiguous_strides(taken), steps)
+        launches.append(Launch(expand, dims, Placeholder(0), dims, box, src_strides, dst_strides))
+    return Plan(*launches, Launch(pad, cropped, box, before, after, 0, RESULT))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackwardFactory
 from ep.include.primitive.permute import PermuteFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackwardFactory
@@ -18,8 +18,7 @@ from ep.ops.declare.calls import Function
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
-from ep.ops.names import launch
+from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -92,21 +91,21 @@ for _name in ("softmax_grad", "log_softmax_grad"):
 _PERMUTE = primitive_exists(PermuteFactory, 3)
 
 
-def _softmax_grad_kernel(calls: Calls, gradient: Any, permute: Any) -> Launches:
+def _softmax_grad_kernel(calls: Calls, gradient: Any, permute: Any) -> Plan:
     """Return one launch; if the axis is not the last one, Permute moves it there and back."""
     (shape, _), axis, dtype = calls.shapes, calls.attributes["axis"], calls.subject.data_types["y"].dtype
     outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
     if inner == 1:
         return Plan(Launch(gradient, outer, cols, Placeholder(0), Placeholder(1), RESULT))
-
-    def of_columns(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        stream, turned = arrays.stream, [arrays.empty((outer, inner, cols), dtype) for _ in inputs]
-        for name, source, target in zip(("y", "dy"), inputs, turned, strict=True):
-            launch(permute, {"src": name}, stream, dtype, (outer, cols, inner), source, (0, 2, 1), target)
-        gradient.Launch(stream, outer * inner, cols, *turned, turned[1])
-        permute.Launch(stream, dtype, (outer, inner, cols), turned[1], (0, 2, 1), outputs[0])
-
-    return of_columns
+    y, dy = turned = [Temporary((outer, inner, cols), dtype) for _ in range(2)]
+    return Plan(
+        *(
+            Launch(permute, dtype, (outer, cols, inner), Placeholder(k), (0, 2, 1), to, names={"src": name})
+            for k, (name, to) in enumerate(zip(("y", "dy"), turned, strict=True))
+        ),
+        Launch(gradient, outer * inner, cols, y, dy, dy),
+        Launch(permute, dtype, (outer, inner, cols), dy, (0, 2, 1), RESULT),
+    )
 
 
 _NAMES: dict[str, Any] = {"dx": "out", "dst": "out", "cols": "y.shape", "rows": "y.shape"}

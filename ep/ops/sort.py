@@ -17,7 +17,7 @@ from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always
-from ep.ops.kernels import Calls, Launch, Launches, Plan, Predicate, attribute, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, Predicate, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
 from ep.sbp import Problem, Signature, Split
@@ -139,7 +139,7 @@ def _at(x: Any, places: Any, axis: int) -> Any:
     return FUNCTIONS["moveaxis"](FUNCTIONS["gather"](*moved, last, last, mode="zero"), -1, axis)
 
 
-def _sort_kernel(calls: Calls, arg_sort: Any) -> Launches:
+def _sort_kernel(calls: Calls, arg_sort: Any) -> Plan:
     """Return one launch of ArgSort."""
     (shape,), attributes = calls.shapes, calls.attributes
     axis = attributes["axis"]

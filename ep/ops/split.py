@@ -8,15 +8,16 @@ from typing import Any
 
 from ep.common.checks import are_several, as_integer, integers_in
 from ep.common.primitive.broadcast import Dims
-from ep.include.arrays import Array, Arrays
+from ep.include.arrays import Placeholder
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launches, launching
-from ep.ops.regions import COPY_ND, copying_columns
+from ep.ops.kernels import Calls, Plan, launching
+from ep.ops.regions import COPY_ND, columns
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
+from ep.run.steps import results
 from ep.sbp import Problem, Signature
 
 
@@ -69,22 +70,19 @@ def _sections(indices_or_sections: Any, size: int) -> list[tuple[int, int]]:
 
 
 @launching("split", COPY_ND, src="x", dst="out")
-def split_kernel(calls: Calls, copy_nd: Any) -> Launches:
+def split_kernel(calls: Calls, copy_nd: Any) -> Plan:
     """Return one launch of CopyNd for each run of adjacent parts: usually one run.
 
     Parts are columns of the rows that the axes before `axis` form.
     """
     (shape,), axis, sections = calls.shapes, calls.attributes["axis"], calls.attributes["sections"]
-    inner, first, runs = math.prod(shape[axis + 1 :]), 0, []
+    if 0 in shape:
+        return Plan()
+    dims, inner, first, runs = (math.prod(shape[:axis]), math.prod(shape[axis:])), math.prod(shape[axis + 1 :]), 0, []
+    dtype = calls.subject.data_types["out"].dtype
     for k in range(1, 1 + len(sections)):
         if k == len(sections) or sections[k][0] != sections[k - 1][1]:
-            begin = sections[first][0] * inner
-            runs.append((copying_columns(calls.subject, copy_nd, shape, axis, begin, to_parts=True), first, k))
+            parts = results(len(sections))[first:k]
+            runs.append(columns(copy_nd, dtype, dims, sections[first][0] * inner, Placeholder(0), parts, to_parts=True))
             first = k
-
-    def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        stream, (x,) = arrays.stream, inputs
-        for copy, begin, end in runs:
-            copy(stream, x, outputs[begin:end])
-
-    return launches
+    return Plan(*runs)

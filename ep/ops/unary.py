@@ -18,11 +18,11 @@ from ep.ops.declare.inputs import Role
 from ep.ops.declare.operator import Attributes
 from ep.ops.elementwise import add_kernel, declare_op
 from ep.ops.elementwise_signatures import unary_signatures
-from ep.ops.kernels import Calls, Launch, Launches, Plan
+from ep.ops.kernels import Calls, Launch, Plan
 from ep.ops.names import function_name, parameter_name
 
 
-def _unary_kernel(calls: Calls, unary: Any) -> Launches:
+def _unary_kernel(calls: Calls, unary: Any) -> Plan:
     """Return one launch of ElementwiseUnary."""
     return Plan(Launch(unary, Placeholder(0), RESULT, math.prod(calls.shapes[0])))
 

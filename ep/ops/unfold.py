@@ -9,7 +9,7 @@ from typing import Any
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.strides import contiguous_strides
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
@@ -18,10 +18,9 @@ from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Launch, Launches, Plan, Subject, data_type, primitive_exists, register_kernel
-from ep.ops.names import in_errors
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
-from ep.ops.window_kernel import Move, WindowKernel
+from ep.ops.window_kernel import MOVES, Move, WindowMoves
 from ep.ops.windows import MOST_SPATIAL, PlacedWindows, for_each, in_steps, num_spatial, windows
 from ep.sbp import Problem, Sbp, Signature, Split, piece_shape
 
@@ -95,18 +94,14 @@ def unfold(x: Tensor, kernel: Any, strides: Any = 1, pads: Any = 0, dilations: A
     return {"kernel": places, **in_steps(strides, pads, dilations, num_axes, least_pad=None)}
 
 
-@register_kernel("unfold", matches=WindowKernel.moves_exist)
-class UnfoldKernel(WindowKernel):
-    """A kernel of ConstantPad, if there is padding, and Expand."""
-
-    names = in_errors(src="x", dst="out")
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        ((batch, channels, *sizes),) = shapes
-        planes, found = (batch, channels), windows(tuple(sizes), attributes["kernel"], attributes)
-        if 0 in (*planes, *found.counts):
-            return lambda arrays, inputs, outputs: None
-        return self.chain(shapes[0], [*self.padding(planes, found), *self.writing(planes, found)])
+@launching("unfold", MOVES, src="x", dst="out")
+def unfold_kernel(calls: Calls, moves: WindowMoves) -> Plan:
+    """Return one launch of ConstantPad, if there is padding, and one of Expand."""
+    ((batch, channels, *sizes),) = calls.shapes
+    planes, found = (batch, channels), windows(tuple(sizes), calls.attributes["kernel"], calls.attributes)
+    if 0 in (*planes, *found.counts):
+        return Plan()
+    return moves.chain(calls.shapes[0], [*moves.padding(planes, found), *moves.writing(planes, found)])
 
 
 def _fold_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -183,54 +178,37 @@ _FILL = primitive_exists(FillFactory, data_type("out"))
 _SUM = primitive_exists(ReduceFactory, ReduceOp.kSum, data_type("out"), kMaxNumDims)
 
 
-@register_kernel("fold", matches=WindowKernel.moves_exist & _FILL & _SUM)
-class FoldKernel(WindowKernel):
-    """A kernel of Expand, which puts windows into zeros, a sum over them, and ConstantPad, which cuts off padding.
+@launching("fold", MOVES, _FILL, _SUM, src="x", dst="out")
+def fold_kernel(calls: Calls, moves: WindowMoves, fill: Any, total: Any) -> Plan:
+    """Return launches of Expand, which puts windows into zeros, a sum over them, and ConstantPad, which crops them.
 
     The elements at one place of all windows do not overlap, so there is an array of zeros for each place. Along an axis
     whose windows do not overlap, all places share one array.
     """
+    (x,), (result,) = calls.shapes, _fold_shape(calls.shapes, calls.attributes)
+    if 0 in x:
+        return Plan(Launch(fill, RESULT, 0, math.prod(result)))
+    if 0 in result:
+        return Plan()
+    found, planes = _fold_windows(x, calls.attributes), x[:2]
+    reach = found.reach
+    layers = tuple(places if found.meet(axis) else 1 for axis, places in enumerate(found.kernel))
+    chain = [_putting(moves, fill, x, (*planes, *layers, *reach), found)]
+    if math.prod(layers) > 1:
+        dims = math.prod(planes), math.prod(layers), math.prod(reach)
+        chain.append(Move((*planes, *reach), Plan(Launch(total, dims, Placeholder(0), (1,), RESULT))))
+    each = zip(found.sizes, reach, found.before, strict=True)
+    before, after = zip(*((-before, size - have + before) for size, have, before in each), strict=True)
+    return moves.chain(x, [*chain, *moves.padding(planes, found._replace(sizes=reach, before=before, after=after))])
 
-    names = in_errors(src="x", dst="out")
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        self._fill, self._sum = _FILL.make(subject), _SUM.make(subject)
-
-    def prepare(self, shapes: Sequence[Dims], attributes: Attributes) -> Launches:
-        (x,), (result,) = shapes, _fold_shape(shapes, attributes)
-        if 0 in x:
-            count = math.prod(result)
-            return lambda arrays, inputs, outputs: self._fill.Launch(arrays.stream, outputs[0], 0, count)
-        if 0 in result:
-            return lambda arrays, inputs, outputs: None
-        return self.chain(x, self._moves(x, _fold_windows(x, attributes)))
-
-    def _moves(self, x: Dims, found: Windows) -> Iterator[Move]:
-        planes, reach = x[:2], found.reach
-        layers = tuple(places if found.meet(axis) else 1 for axis, places in enumerate(found.kernel))
-        yield self._putting(x, (*planes, *layers, *reach), found)
-        if math.prod(layers) > 1:
-            dims = math.prod(planes), math.prod(layers), math.prod(reach)
-            yield Move((*planes, *reach), Plan(Launch(self._sum, dims, Placeholder(0), (1,), RESULT)))
-        each = zip(found.sizes, reach, found.before, strict=True)
-        around = tuple((-before, size - have + before) for size, have, before in each)
-        before, after = zip(*around, strict=True)
-        yield from self.padding(planes, found._replace(sizes=reach, before=before, after=after))
-
-    def _putting(self, x: Dims, shape: Dims, found: Windows) -> Move:
-        """Return the move of windows into an array of `shape`: planes, then layers, then places along axes."""
-        num_axes, strides, count = len(found.sizes), contiguous_strides(shape), math.prod(shape)
-        layers, along = shape[2 : num_axes + 2], strides[num_axes + 2 :]
-        each = zip(layers, strides[2:], found.dilations, along, strict=False)
-        of_places = [far * step + (stride if size > 1 else 0) for size, stride, far, step in each]
-        of_windows = [stride * step for stride, step in zip(found.strides, along, strict=True)]
-        put = self.strided(x, contiguous_strides(x), (*strides[:2], *of_places, *of_windows))
-        if count == math.prod(x):
-            return Move(shape, put)
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            self._fill.Launch(arrays.stream, outputs[0], 0, count)
-            put(arrays, inputs, outputs)
-
-        return Move(shape, launches)
+def _putting(moves: WindowMoves, fill: Any, x: Dims, shape: Dims, found: Windows) -> Move:
+    """Return the move of windows into an array of `shape`: planes, then layers, then places along axes."""
+    num_axes, strides, count = len(found.sizes), contiguous_strides(shape), math.prod(shape)
+    layers, along = shape[2 : num_axes + 2], strides[num_axes + 2 :]
+    each = zip(layers, strides[2:], found.dilations, along, strict=False)
+    of_places = [far * step + (stride if size > 1 else 0) for size, stride, far, step in each]
+    of_windows = [stride * step for stride, step in zip(found.strides, along, strict=True)]
+    put = moves.strided(x, contiguous_strides(x), (*strides[:2], *of_places, *of_windows))
+    zeros = [] if count == math.prod(x) else [Launch(fill, RESULT, 0, count)]
+    return Move(shape, Plan(*zeros, put))

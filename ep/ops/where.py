@@ -13,7 +13,7 @@ from ep.ops.declare.function import FUNCTIONS, Condition, Operand, operator
 from ep.ops.declare.gradient import Backward, Gradients
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launch, Launches, Plan, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, broadcast_signatures, partials_of, signature
 from ep.ops.shapes import launch_dims
 from ep.ops.terms import summed_to
@@ -63,7 +63,7 @@ _WHERE = primitive_exists(WhereFactory, data_type("condition"), data_type("x"), 
 
 
 @launching("where", _WHERE, cond="condition", z="out")
-def where_kernel(calls: Calls, where: Any) -> Launches:
+def where_kernel(calls: Calls, where: Any) -> Plan:
     """Return one launch of Where."""
     condition_dims, x_dims, y_dims = launch_dims("where", *calls.shapes)
     operands = (condition_dims, Placeholder(0), x_dims, Placeholder(1), y_dims, Placeholder(2))

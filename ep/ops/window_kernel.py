@@ -1,64 +1,48 @@
-"""Launches that pad arrays and write out their windows."""
+"""Steps that pad arrays and write out their windows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims, simplify_strided
 from ep.common.primitive.strides import contiguous_strides
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import RESULT, Array, Arrays, Placeholder
+from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import DataType
 from ep.include.primitive.constant_pad import ConstantPadFactory
 from ep.include.primitive.expand import ExpandFactory
 from ep.include.primitive.primitive import kMaxNumDims
-from ep.ops.kernels import (
-    Launch,
-    Launches,
-    Plan,
-    Predicate,
-    PreparedKernel,
-    PrimitiveExists,
-    Subject,
-    data_type,
-    primitive_exists,
-)
-from ep.ops.kernels.conditions import Value
-
-_OUT: Final = data_type("out")
-
-
-def _primitives(kind: Value | DataType) -> tuple[PrimitiveExists, PrimitiveExists]:
-    return primitive_exists(ConstantPadFactory, kind), primitive_exists(ExpandFactory, kind, kMaxNumDims)
+from ep.ops.kernels import Launch, Need, Plan, Subject, Temporary, Value, data_type, primitive_exists
+from ep.ops.kernels.conditions import All
+from ep.ops.kernels.conditions import Value as SubjectValue
 
 
 class Move(NamedTuple):
-    """One step that computes an array of `shape` from another; its launch reads the one and writes the other."""
+    """One step that computes an array of `shape` from another: a plan of one operand and one result."""
 
     shape: Dims
-    launch: Launches
+    plan: Plan
 
 
 class WindowMoves:
     """The moves that pad arrays of one type and write out windows."""
 
-    def __init__(self, subject: Subject, kind: Value | DataType = _OUT) -> None:
-        """kind: the type of the arrays, or that of an operand of the subject."""
-        self._pad, self._expand = (one.make(subject) for one in _primitives(kind))
-
-    @staticmethod
-    def exist(kind: Value | DataType = _OUT) -> Predicate:
-        """Return the condition that there are moves of arrays of a type."""
-        pad, expand = _primitives(kind)
-        return pad & expand
+    def __init__(self, dtype: Any, pad: Any, expand: Any) -> None:
+        """dtype: of the arrays. pad, expand: the primitives of this type."""
+        self.dtype, self._pad, self._expand = dtype, pad, expand
 
     def padding(self, planes: Dims, found: Windows, value: float = 0) -> Iterator[Move]:
         """Yield the move that pads planes with one value, if there is padding."""
         if found.has_padding:
-            nothing, dims = (0,) * len(planes), (*planes, *found.sizes)
-            around = (*nothing, *found.before), (*nothing, *found.after)
-            yield Move((*planes, *found.padded), Plan(Launch(self._pad, dims, Placeholder(0), *around, value, RESULT)))
+            nothing = (0,) * len(planes)
+            yield self.padded((*planes, *found.sizes), (*nothing, *found.before), (*nothing, *found.after), value)
+
+    def padded(self, shape: Dims, before: Dims, after: Dims, value: float = 0) -> Move:
+        """Return the move that adds numbers before and after the axes of an array, or removes elements there."""
+        sizes = tuple(map(sum, zip(shape, before, after, strict=True)))
+        return Move(sizes, Plan(Launch(self._pad, shape, Placeholder(0), before, after, value, RESULT)))
 
     def writing(self, planes: Dims, found: Windows) -> Iterator[Move]:
         """Yield the move that writes the windows of padded planes, unless they are the elements themselves."""
@@ -66,65 +50,51 @@ class WindowMoves:
             shape = (*planes, *found.kernel, *found.counts)
             yield Move(shape, self.strided(shape, found.walk(planes), contiguous_strides(shape)))
 
-    def strided(self, shape: Dims, src_strides: Dims, dst_strides: Dims) -> Launches:
+    def strided(self, shape: Dims, src_strides: Dims, dst_strides: Dims) -> Plan:
         """Return a launch that copies `shape` elements, no size 0, between two arrays with the given strides."""
         dims, src_strides, dst_strides = simplify_strided(shape, src_strides, dst_strides)
         return Plan(Launch(self._expand, dims, Placeholder(0), dims, RESULT, src_strides, dst_strides))
 
-    def chain(self, shape: Dims, moves: Iterable[Move]) -> Launches:
-        """Return the launches of consecutive moves from an array of `shape` to the result; a copy without moves."""
+    def copy(self, count: int) -> Plan:
+        """Return a launch that copies `count` elements."""
+        return self.strided((count,), (1,), (1,))
+
+    def moved(self, steps: list[Any], value: Value, moves: Iterable[Move]) -> Value:
+        """Add consecutive moves of a value to the steps of a plan, and return the last one's result."""
+        for shape, plan in moves:
+            source, value = value, Temporary(shape, self.dtype)
+            steps.append(plan.of([source], value))
+        return value
+
+    def chain(self, shape: Dims, moves: Iterable[Move]) -> Plan:
+        """Return the plan of consecutive moves from an array of `shape` to the result; a copy without moves."""
         same = contiguous_strides(shape)
         *first, last = [*moves] or [Move(shape, self.strided(shape, same, same))]
         if not first:
-            return last.launch
-
-        def launches(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            last.launch(arrays, [self.moved(arrays, inputs[0], first)], outputs)
-
-        return launches
-
-    def without_overlap(self, launches: Launches, count: int) -> Launches:
-        """Return launches that read operands after they have begun to write `count` elements, for any operands.
-
-        The result may have the memory of an operand: it is then written to other memory first.
-        """
-        copy = self.strided((count,), (1,), (1,))
-
-        def safely(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-            (out,) = outputs
-            if share_memory(arrays, inputs, out):
-                written = arrays.empty(out.shape, out.dtype)
-                launches(arrays, inputs, [written])
-                copy(arrays, [written], outputs)
-            else:
-                launches(arrays, inputs, outputs)
-
-        return safely
-
-    def moved(self, arrays: Arrays, array: Array, moves: Sequence[Move]) -> Array:
-        """Queue moves, one after the other, and return the last one's result."""
-        for shape, launch in moves:
-            written = arrays.empty(shape, array.dtype)
-            launch(arrays, [array], [written])
-            array = written
-        return array
+            return last.plan
+        steps = list[Any]()
+        moved = self.moved(steps, Placeholder(0), first)
+        return Plan(*steps, last.plan.of([moved], RESULT))
 
 
-def share_memory(arrays: Arrays, inputs: Sequence[Array], out: Array) -> bool:
-    """Return whether the result may share memory with an input; in launches that repeat it does not."""
-    if arrays.repeats:
-        return False
-    for one in inputs:  # noqa: SIM110  a generator takes longer, which small calls notice
-        if arrays.may_share_memory(one, out):
-            return True
-    return False
+@dataclass(frozen=True, eq=False)
+class MovesExist(All, Need):
+    """The result of `moves_exist`: a condition, which also makes the moves."""
+
+    conditions: tuple[Need, ...]
+    kind: SubjectValue | DataType
+
+    def make(self, subject: Subject) -> WindowMoves:
+        """Return the moves of a subject."""
+        kind = self.kind.of(subject) if isinstance(self.kind, SubjectValue) else self.kind
+        return WindowMoves(kind.dtype, *(one.make(subject) for one in self.conditions))
 
 
-class WindowKernel(PreparedKernel, WindowMoves):
-    """The base of kernels that pad arrays and write out windows, for a product to read."""
+def moves_exist(kind: SubjectValue | DataType) -> MovesExist:
+    """Return the condition that there are moves of arrays of a type, or of that of an operand of the subject."""
+    return MovesExist(
+        (primitive_exists(ConstantPadFactory, kind), primitive_exists(ExpandFactory, kind, kMaxNumDims)), kind
+    )
 
-    moves_exist = WindowMoves.exist()
 
-    def __init__(self, subject: Subject) -> None:
-        super().__init__(subject)
-        WindowMoves.__init__(self, subject)
+MOVES: Final = moves_exist(data_type("out"))

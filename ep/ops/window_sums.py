@@ -12,18 +12,16 @@ import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import Windows
-from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType
-from ep.include.device_type import DeviceType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.constant_pad import ConstantPadFactory
-from ep.include.primitive.expression import Expression, ExpressionFactory
+from ep.include.primitive.expression import ExpressionFactory
 from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Constant, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.kernels import Subject
-from ep.ops.kernels.conditions import Value
+from ep.ops.kernels import Launch, Subject, Temporary, Value, View
+from ep.ops.kernels.conditions import Value as SubjectValue
 
 _MOST_TAPS: Final = 16
 """The most views that one launch adds up. More take seconds to compile."""
@@ -152,7 +150,7 @@ def structure(form: Form) -> Structure:
     return Structure(sources, constants, tuple(steps), (total,))
 
 
-class Quotient(Value):
+class Quotient(SubjectValue):
     """The structure of the quotient of an operand and numbers: a device that supports it supports sums, too."""
 
     def of(self, subject: Subject) -> Structure:
@@ -162,62 +160,47 @@ class Quotient(Value):
         return 'quotient(data_type("out"))'
 
 
-class Sums:
-    """The launches of stages on a device, from one array to the next one."""
+def add_sums(
+    steps: list[Any],
+    subject: Subject,
+    stages: Sequence[Stage],
+    source: Value,
+    shape: Dims,
+    target: Value,
+    kinds: tuple[DataType, DataType],
+    by: int | None = 1,
+    numbers: Value | None = None,
+) -> None:
+    """Add the launches of stages to the steps of a plan, from one array to the next one.
 
-    def __init__(
-        self, device_type: DeviceType, stages: Sequence[Stage], source: DataType, result: DataType, by: int | None = 1
-    ) -> None:
-        """source, result: the types. by: as in `Form`."""
-        make = partial(RequirePrimitive, device_type=device_type)
-        self._stages = list[Any]()
-        for number, stage in enumerate(stages):
-            ends = number == len(stages) - 1
-            kind = result if ends else WIDE
-            launches = [(one.result, _runs(make, one.parts, source, kind, by if ends else 1)) for one in stage.sums]
-            pad = make(ConstantPadFactory, data_type=source) if stage.padded else None
-            fill = None if all(one.parts for one in stage.sums) else make(FillFactory, data_type=kind)
-            self._stages.append((stage, kind.dtype, launches, pad, fill))
-            source = kind
-
-    def launch(self, arrays: Arrays, source: Array, out: Array, numbers: Array | None = None) -> None:
-        """Queue the sums. source, out: arrays with one axis of planes. numbers: to divide by, if `by` is None."""
-        for stage, dtype, launches, pad, fill in self._stages:
-            ends = stage is self._stages[-1][0]
-            if pad is not None:
-                before, after = zip(*stage.padded, strict=True)
-                sizes = tuple(map(sum, zip(source.shape, before, after, strict=True)))
-                padded = arrays.empty(sizes, source.dtype)
-                pad.Launch(arrays.stream, source.shape, source, before, after, 0, padded)
-                source = padded
-            result = out if ends else arrays.empty(stage.shape, dtype)
-            if fill is not None:
-                fill.Launch(arrays.stream, result, 0, math.prod(stage.shape))
-            for place, runs in launches:
-                _add_up(arrays, source, arrays.view(result, place, None, None), runs, numbers if ends else None)
-            source = result
-
-
-def _runs(
-    make: Any, parts: Sequence[Slices], source: DataType, result: DataType, by: int | None
-) -> list[tuple[Sequence[Slices], Expression]]:
-    """Return some parts at a time, with what adds them up; the last one divides."""
-    runs = [parts[begin : begin + _MOST_TAPS] for begin in range(0, len(parts), _MOST_TAPS)]
-    made = []
-    for number, run in enumerate(runs, 1):
-        last = number == len(runs)
-        form = Form(source, result if last else WIDE, len(run), number > 1, by if last else 1)
-        made.append((run, make(ExpressionFactory, structure=structure(form))))
-    return made
-
-
-def _add_up(arrays: Arrays, source: Array, result: Array, runs: Sequence[Any], numbers: Array | None) -> None:
-    earlier: list[Array] = []
-    for run, primitive in runs:
-        sources = [*(arrays.view(source, part, None, None) for part in run), *earlier]
-        last = run is runs[-1][0]
-        if last and numbers is not None:
-            sources.append(numbers)
-        target = result if last else arrays.empty(result.shape, WIDE.dtype)
-        primitive.Launch(arrays.stream, [target], sources)
-        earlier = [target]
+    source, target: the first array, of `shape`, and the last one; each has one axis of planes. kinds: their types.
+    by: as in `Form`. numbers: to divide by, if `by` is None.
+    """
+    make, (kind, result) = partial(RequirePrimitive, device_type=subject.device_type), kinds
+    for number, stage in enumerate(stages, 1):
+        ends = number == len(stages)
+        to = result if ends else WIDE
+        if stage.padded:
+            before, after = zip(*stage.padded, strict=True)
+            padded = Temporary(tuple(map(sum, zip(shape, before, after, strict=True))), kind.dtype)
+            pad = make(ConstantPadFactory, data_type=kind)
+            steps.append(Launch(pad, shape, source, before, after, 0, padded))
+            source = padded
+        made = target if ends else Temporary(stage.shape, to.dtype)
+        if not all(one.parts for one in stage.sums):
+            steps.append(Launch(make(FillFactory, data_type=to), made, 0, math.prod(stage.shape)))
+        for one in stage.sums:
+            place, earlier = View(made, places=one.result), list[Value]()
+            for begin in range(0, len(one.parts), _MOST_TAPS):
+                run = one.parts[begin : begin + _MOST_TAPS]
+                last = begin + len(run) == len(one.parts)
+                form = Form(kind, to if last else WIDE, len(run), begin > 0, by if last and ends else 1)
+                sources = [*(View(source, places=part) for part in run), *earlier]
+                if form.by is None and numbers is not None:
+                    sources.append(numbers)
+                sizes = tuple(
+                    len(range(*along.indices(size))) for along, size in zip(one.result, stage.shape, strict=True)
+                )
+                earlier = [place if last else Temporary(sizes, WIDE.dtype)]
+                steps.append(Launch(make(ExpressionFactory, structure=structure(form)), earlier, sources))
+        source, shape, kind = made, stage.shape, to

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from ep.include.arrays import Arrays, Placeholder
-from ep.run.steps import VALUES, Check, Launch, Step, Temporary, Value, View, has_values, sources, values_in
+from ep.include.errors import ArgumentError
+from ep.run.steps import LISTS, VALUES, Check, Launch, Step, Temporary, Value, View, has_values, sources, values_in
 
 
 class Queue(NamedTuple):
@@ -16,8 +17,8 @@ class Queue(NamedTuple):
     The values are the stream, then those that are `fixed`, the operands, and the results from the last to the first.
 
     fixed: the constants, and a place for each value that is made in a call.
-    items: for each launch whose arrays are arguments, the primitive and the function that picks the arguments from the
-    values; for other steps, the function that runs it.
+    items: for a launch, the primitive and the function that picks the arguments from the values; for other steps, and
+    launches whose lists of arrays are at scattered places, the function that runs it.
     """
 
     fixed: Sequence[Any]
@@ -27,55 +28,92 @@ class Queue(NamedTuple):
 def queued(steps: Sequence[Step]) -> Queue:
     """Return steps in the form of a loop."""
     places = dict[Value, int]()
-    first, last = dict[Value, int](), dict[Value, int]()  # the steps that use a value, or one made of it
+    begins = dict[int, list[Value]]()  # the values that a step is the first to use, or to use values made of them
+    last = dict[Value, int]()  # the last such step
     for number, step in enumerate(steps):
-        used = [step] if isinstance(step, Check) else values_in(step.arguments)
-        for one in (source for each in used for source in sources(each)):
-            if not isinstance(one, Placeholder):
-                first.setdefault(one, number)
-                last[one] = number
-                places.setdefault(one, 1 + len(places))
+        for value in values_in(step):
+            if type(value) is not Placeholder:
+                for one in sources(value):
+                    if not isinstance(one, Placeholder):
+                        if one not in places:
+                            places[one] = 1 + len(places)
+                            begins.setdefault(number, []).append(one)
+                        last[one] = number
+    ends = dict[int, list[int]]()  # the places of the values that a step is the last to use
+    for value, number in last.items():
+        ends.setdefault(number, []).append(places[value])
+    ends.pop(len(steps) - 1, None)
+    # operands and results may be many, so they take no function call each
     fixed: list[Any] = [None] * len(places)
-
-    def constant_or_values(argument: Any) -> Any:
-        if isinstance(argument, VALUES) or has_values(argument):
-            return argument
-        fixed.append(argument)
-        return len(fixed)
-
-    arguments = [[*map(constant_or_values, getattr(step, "arguments", ()))] for step in steps]
+    arguments = list[list[Any]]()  # values, and the places of constants
+    for step in steps:
+        arguments.append([])
+        for one in getattr(step, "arguments", ()):
+            is_value = isinstance(one, VALUES) or (type(one) in LISTS and has_values(one))
+            if not is_value:
+                fixed.append(one)
+            arguments[-1].append(one if is_value else len(fixed))
     operands = 1 + len(fixed)
 
     def place(value: Any) -> Any:
-        if has_values(value):
-            return [*map(place, value)]
+        if type(value) in LISTS:
+            if {*map(type, value)} != {Placeholder}:
+                return [*map(place, value)]
+            return [-1 - one.result if one.number is None else operands + one.number for one in value]
         if isinstance(value, Placeholder):
             return -1 - value.result if value.number is None else operands + value.number
-        return value if type(value) is int else places[value]
+        return places[value]
 
     items: list[Any] = []
 
-    def add(step: Any) -> None:
-        items.append((None, None, step.run))
+    def add(item: Any, names: Mapping[str, str] | None = None) -> None:
+        items.append((None, None, _Renamed(item, names).run if names else item.run))
 
     for number, step in enumerate(steps):
-        for one in (value for value, use in first.items() if use == number):
+        for one in begins.get(number, ()):
             if isinstance(one, Temporary):
                 add(_Empty(places[one], one))
             elif isinstance(one, View):
                 add(_Derive(places[one], place(one.source), one))
             elif isinstance(one, Check):
-                add(_Resolve(places[one], place(one.indices), one))
+                add(_Resolve(places[one], place(one.indices), one), one.names)
         if isinstance(step, Launch):
-            found = [*map(place, arguments[number])]
-            if all(type(one) is int for one in found):
-                items.append((step.primitive, itemgetter(0, *found), None))
+            found = [one if type(one) is int else place(one) for one in arguments[number]]
+            picked = list[Any]()
+            for at in found:
+                picked.append(_slice(at) if type(at) is list else at)
+            if None in picked or step.names:
+                add(_Nested(step, found), step.names)
             else:
-                add(_Nested(step, found))
-        ended = [places[value] for value, use in last.items() if use == number < len(steps) - 1]
-        if ended:
-            add(_Drop(ended))
+                items.append((step.primitive, itemgetter(0, *picked), None))
+        if number in ends:
+            add(_Drop(ends[number]))
     return Queue(fixed, items)
+
+
+def _slice(places: Sequence[int]) -> slice | None:
+    """Return the slice of a list that has its elements at some places; None if they are no neighbours."""
+    first, step = places[0], 1 if len(places) < 2 else places[1] - places[0]
+    end = first + step * len(places)
+    if abs(step) != 1 or [*range(first, end, step)] != places:
+        return None
+    return slice(first, None if first < 0 == end else end, step)
+
+
+class _Renamed:
+    """Another step, whose errors name the operator's arguments."""
+
+    __slots__ = ("_item", "_names")
+
+    def __init__(self, item: Any, names: Mapping[str, str]) -> None:
+        self._item, self._names = item, names
+
+    def run(self, arrays: Arrays, values: list[Any]) -> None:
+        try:
+            self._item.run(arrays, values)
+        except ArgumentError as error:
+            error.rename(self._names)
+            raise
 
 
 class _Empty:
@@ -120,7 +158,7 @@ class _Resolve:
 
 
 class _Nested:
-    """A launch with lists of arrays among its arguments."""
+    """A launch, also one with lists of arrays among its arguments."""
 
     __slots__ = ("_places", "_primitive")
 

@@ -28,20 +28,26 @@ class Single(NamedTuple):
 class Plan:
     """The steps of all calls with operands of certain shapes and types. It is never changed.
 
-    steps: in their order. copy: the launch that copies a result, for a plan that reads an operand after it has begun to
-    write a result; None for others. If a result may share memory with an operand, it is first written to other memory.
+    steps: in their order. copy: the plan that copies a result, for a plan that reads operands after it has begun to
+    write a result; None for others. late: the numbers of these operands. If a result may share memory with one of
+    them, it is first written to other memory.
     """
 
-    def __init__(self, *steps: Step | Plan, copy: Launch | None = None) -> None:
-        """steps: those of a plan are taken over, for the same operands and results."""
+    def __init__(
+        self, *steps: Step | Plan, copy: Launch | Plan | None = None, late: Sequence[int] | None = None
+    ) -> None:
+        """steps: those of a plan are taken over, for the same operands and results. late: all operands by default."""
         found: list[Step] = []
         for one in steps:
             found += one.steps if isinstance(one, Plan) else [one]
         self.steps: Sequence[Step] = tuple(found)
-        self.copy = copy
+        self.copy, self.late = None if copy is None else Plan(copy), late
 
     def of(self, operands: Sequence[Value], *results: Value) -> Plan:
-        """Return the plan with other values in the place of its operands and results, as a part of another plan."""
+        """Return the plan with other values in the place of its operands and results, as a part of another plan.
+
+        No operand may share memory with a result.
+        """
         given = {Placeholder(k): one for k, one in enumerate(operands)}
         given |= {Placeholder(None, k): one for k, one in enumerate(results)}
         known: dict[Any, Any] = {}
@@ -60,24 +66,29 @@ class Plan:
                 elif isinstance(value, View):
                     found = View(other(value.source), value.shape, value.places, value.axes)
                 else:
-                    found = Check(other(value.indices), value.size, value.mode)
+                    found = Check(other(value.indices), value.size, value.mode, value.names)
                 known[value] = found
             return found
 
         return Plan(
             *(
-                Launch(one.primitive, *map(other, one.arguments)) if isinstance(one, Launch) else other(one)
+                Launch(one.primitive, *map(other, one.arguments), names=one.names)
+                if isinstance(one, Launch)
+                else other(one)
                 for one in self.steps
             )
         )
 
     @property
     def single(self) -> Single | None:
-        """The launch of a plan that has one, on operands and a result as they are; None for other plans."""
+        """The launch of a plan that has one, on operands and a result as they are; None for other plans.
+
+        It is for results that share no memory with an operand.
+        """
         *checks, last = self.steps or (None,)
-        if self.copy is not None or not isinstance(last, Launch) or any(map(has_values, last.arguments)):
+        if not isinstance(last, Launch) or last.names or any(map(has_values, last.arguments)):
             return None
-        if not all(isinstance(one, Placeholder) for one in values_in(last.arguments)):
+        if not all(isinstance(one, Placeholder) for one in values_in(last)):
             return None
         if not checks:
             return Single(last, None)
@@ -86,13 +97,9 @@ class Plan:
 
     def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Queue the steps. arrays: those of the device. inputs, outputs: the operands and the results."""
-        copy = self.copy
-        if copy is not None and _share_memory(arrays, inputs, outputs):
-            written = [arrays.empty(one.shape, one.dtype) for one in outputs]
-            Plan(*self.steps)(arrays, inputs, written)
-            for one, out in zip(written, outputs, strict=True):
-                Plan(copy)(arrays, [one], [out])
-            return
+        targets = outputs
+        if self.copy is not None and self._overlap(arrays, inputs, outputs):
+            outputs = [arrays.empty(one.shape, one.dtype) for one in targets]
         fixed, queue = self._queued
         values = [arrays.stream, *fixed, *inputs, *outputs[::-1]]
         for primitive, pick, run in queue:
@@ -100,6 +107,17 @@ class Plan:
                 primitive.Launch(*pick(values))
             else:
                 run(arrays, values)
+        if outputs is not targets and self.copy is not None:
+            for one, out in zip(outputs, targets, strict=True):
+                self.copy(arrays, [one], [out])
+
+    def _overlap(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """Return whether a result may share memory with a late operand."""
+        for one in inputs if self.late is None else [inputs[number] for number in self.late]:
+            for out in outputs:
+                if arrays.may_share_memory(one, out):
+                    return True
+        return False
 
     def __str__(self) -> str:
         """Return a line for each step."""
@@ -119,17 +137,6 @@ def _indices(step: Step) -> tuple[int, int] | None:
     return None if number is None else (number, step.size)
 
 
-def _share_memory(arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-    """Return whether a result may share memory with an operand; in launches that repeat it does not."""
-    if arrays.repeats:
-        return False
-    for out in outputs:
-        for one in inputs:
-            if arrays.may_share_memory(one, out):
-                return True
-    return False
-
-
 def _lines(steps: Sequence[Step]) -> Iterator[str]:
     """Yield a line for each step, and for each value that one makes."""
     names: dict[Any, str] = {}
@@ -142,8 +149,7 @@ def _lines(steps: Sequence[Step]) -> Iterator[str]:
         return names[value] if isinstance(value, VALUES) else str(value)
 
     for step in steps:
-        used = [step] if isinstance(step, Check) else values_in(step.arguments)
-        for one in (source for each in used for source in sources(each)):
+        for one in (source for each in values_in(step) for source in sources(each)):
             if isinstance(one, Placeholder) or one in names:
                 continue
             names[one] = f"{type(one).__name__[0].lower()}{len(names)}"
@@ -157,4 +163,5 @@ def _lines(steps: Sequence[Step]) -> Iterator[str]:
         if isinstance(step, Launch):
             primitive = step.primitive
             launcher: Any = primitive.Launch if isinstance(primitive, Function) else type(primitive)
-            yield f"{launcher.__qualname__}({', '.join(map(name, step.arguments))})"
+            called = launcher.__qualname__.partition(".<locals>")[0]
+            yield f"{called}({', '.join(map(name, step.arguments))})"

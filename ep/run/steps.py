@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -43,34 +44,48 @@ class View:
 
 
 class Check:
-    """A step that checks indices, and the value of those that a primitive reads.
+    """A step that checks indices, and the value of those that a primitive reads, of the type of `resolved_type`.
 
-    indices: a value. size: of the axis. mode: of `gather`, for indices outside of the axis.
+    indices: a value. size: of the axis. mode: of `gather`, for indices outside of the axis. names: as in Launch.
     """
 
-    __slots__ = ("indices", "mode", "size")
+    __slots__ = ("indices", "mode", "names", "size")
 
-    def __init__(self, indices: Value, size: int, mode: str) -> None:
-        self.indices, self.size, self.mode = indices, size, mode
+    def __init__(self, indices: Value, size: int, mode: str, names: Mapping[str, str] | None = None) -> None:
+        self.indices, self.size, self.mode, self.names = indices, size, mode, names
+
+
+@lru_cache(maxsize=64)
+def operands(count: int) -> Sequence[Placeholder]:
+    """Return the operands of a call that has so many."""
+    return tuple(map(Placeholder, range(count)))
+
+
+@lru_cache(maxsize=64)
+def results(count: int) -> Sequence[Placeholder]:
+    """Return the results of a call that has so many."""
+    return tuple(Placeholder(None, number) for number in range(count))
 
 
 Value: TypeAlias = Placeholder | Temporary | View | Check
 """An array of a plan."""
 
 VALUES: Final = Placeholder, Temporary, View, Check
+LISTS: Final = list, tuple
 
 
 class Launch:
     """A step that is one launch.
 
     primitive: its Launch does the work. arguments: those of Launch after the stream, with a value for each array, and a
-    list or tuple of values for several.
+    list or tuple of values for several. names: the operator's names for arguments that errors of this step name
+    differently, where they are others than those of the whole kernel.
     """
 
-    __slots__ = ("arguments", "primitive")
+    __slots__ = ("arguments", "names", "primitive")
 
-    def __init__(self, primitive: Any, *arguments: Any) -> None:
-        self.primitive, self.arguments = primitive, arguments
+    def __init__(self, primitive: Any, *arguments: Any, names: Mapping[str, str] | None = None) -> None:
+        self.primitive, self.arguments, self.names = primitive, arguments, names
 
 
 class Function:
@@ -87,18 +102,20 @@ Step: TypeAlias = Launch | Check
 
 def has_values(argument: Any) -> bool:
     """Return whether an argument of a launch is a list or tuple of values."""
-    if isinstance(argument, Placeholder) or not isinstance(argument, list | tuple):
-        return False
-    return bool(argument) and isinstance(argument[0], VALUES)
+    return type(argument) in LISTS and bool(argument) and isinstance(argument[0], VALUES)
 
 
-def values_in(arguments: Sequence[Any]) -> Iterator[Value]:
-    """Yield the values among the arguments of a launch."""
-    for one in arguments:
+def values_in(step: Step) -> list[Value]:
+    """Return the values that a step uses."""
+    if isinstance(step, Check):
+        return [step]
+    found = list[Value]()
+    for one in step.arguments:
         if isinstance(one, VALUES):
-            yield one
-        elif has_values(one):
-            yield from one
+            found.append(one)
+        elif type(one) in LISTS and has_values(one):
+            found += one
+    return found
 
 
 def sources(value: Value) -> list[Value]:

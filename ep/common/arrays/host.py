@@ -169,8 +169,6 @@ class HostArrays(Arrays):
 class _Scratch(HostArrays):
     """Arrays of the host that give operators the same memory, and the same arrays for the same sizes."""
 
-    repeats = True
-
     def __init__(self, of: HostArrays) -> None:
         super().__init__(of.device_type, of.place, of.new_finder)
         self._memory = np.empty(0, np.uint8)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.index_types import wrapped_type
+from ep.common.arrays.index_types import resolved_type
 from ep.include.errors import ArgumentIndexError
 
 NDArray = np.ndarray[Any, Any]
@@ -35,7 +35,7 @@ def _wrap_negative(indices: NDArray, size: int) -> NDArray:
     wrong = (indices < -size) | (indices >= size)
     if wrong.any():
         _refuse(indices, wrong, f"{-size} ... {size - 1}" if size else "nothing")
-    wrapped = indices.astype(wrapped_type(indices.dtype, size), copy=False)
+    wrapped = indices.astype(resolved_type(indices.dtype, size, "wrap_negative"), copy=False)
     return np.where(negative, wrapped + wrapped.dtype.type(size), wrapped) if negative.any() else wrapped
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.arrays.index_types import wrapped_type
+from ep.common.arrays.index_types import resolved_type
 from ep.common.compiling import compiling
 from ep.cuda.arrays.array import CudaArray
 from ep.cuda.device.stream import CudaStream
@@ -28,7 +28,7 @@ def _raise(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> C
 def _wrap_negative(stream: CudaStream, empty: Empty, indices: CudaArray, size: int) -> CudaArray:
     if indices.dtype.kind == "u":
         return _raise(stream, empty, indices, size)
-    result = empty(indices.shape, wrapped_type(indices.dtype, size))
+    result = empty(indices.shape, resolved_type(indices.dtype, size, "wrap_negative"))
     kernel = "wrap_kernel", indices.dtype, result.dtype
     addresses = indices.memory[0], result.memory[0]
     _launch(stream, kernel, indices, *addresses, indices.size, size, stream.report_address)

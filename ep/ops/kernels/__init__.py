@@ -14,10 +14,11 @@ from ep.ops.kernels.conditions import (
     attribute,
     data_type,
     device_type,
+    views_exist,
 )
-from ep.ops.kernels.kernel import Call, Kernel, Launches, PreparedKernel
+from ep.ops.kernels.kernel import Call, Kernel, PreparedKernel
 from ep.ops.kernels.launching import Calls, launching
-from ep.ops.kernels.primitive_exists import PrimitiveExists, primitive_exists
+from ep.ops.kernels.primitive_exists import Need, PrimitiveExists, primitive_exists
 from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
 from ep.run.plan import Plan
 from ep.run.steps import Check, Function, Launch, Temporary, Value, View
@@ -29,7 +30,7 @@ __all__ = [
     "Function",
     "Kernel",
     "Launch",
-    "Launches",
+    "Need",
     "Plan",
     "Predicate",
     "PreparedKernel",
@@ -47,4 +48,5 @@ __all__ = [
     "launching",
     "primitive_exists",
     "register_kernel",
+    "views_exist",
 ]

@@ -1,7 +1,7 @@
 """Conditions of kernels, which can be evaluated, printed, and explained part by part.
 
 They consist of `device_type()`, `data_type("x")` and `attribute("axis")`, compared by `==`, `!=` or `one_of`, of
-`primitive_exists(...)` and of `always()`, and are joined by `&`, `|` and `~`.
+`primitive_exists(...)`, `views_exist()` and `always()`, and are joined by `&`, `|` and `~`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ep.include.data_type import DataType, as_data_type
+from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.suggest import did_you_mean
 
@@ -67,7 +68,7 @@ class Predicate(ABC):
             yield from part.explain(subject, depth + 1)
 
     def __and__(self, other: Predicate) -> Predicate:
-        return _joined(_All, self, other)
+        return _joined(All, self, other)
 
     def __or__(self, other: Predicate) -> Predicate:
         return _joined(_Any, self, other)
@@ -198,7 +199,9 @@ class _Joined(Predicate):
         return f" {self.sign} ".join(map(_in_parentheses, self.conditions))
 
 
-class _All(_Joined):
+class All(_Joined):
+    """The condition that several hold."""
+
     sign = "&"
 
     def holds(self, subject: Subject) -> bool:
@@ -224,6 +227,19 @@ class _Not(Predicate):
 
     def __str__(self) -> str:
         return f"~{_in_parentheses(self.condition)}"
+
+
+class _ViewsExist(Predicate):
+    def holds(self, subject: Subject) -> bool:
+        manager = DeviceManagerRegistry.GetDeviceManagerOrNull(subject.device_type)
+        arrays = manager.arrays() if manager is not None and manager.GetDeviceCount() else None
+        return arrays is None or arrays.on(0).has_views
+
+    def why(self, subject: Subject) -> str:
+        return "" if self.holds(subject) else f"the arrays of {subject.device_type.tag} have no views"
+
+    def __str__(self) -> str:
+        return "views_exist()"
 
 
 class _Always(Predicate):
@@ -261,6 +277,11 @@ def data_type(name: str) -> Value:
 def attribute(name: str) -> Value:
     """Return the value of an attribute, by its name, as the operator has resolved it: an axis counts from the front."""
     return _Attribute(name)
+
+
+def views_exist() -> Predicate:
+    """Return the condition that the arrays of the device have views; it holds where there is no device to ask."""
+    return _ViewsExist()
 
 
 _ALWAYS: Final = _Always()

@@ -55,20 +55,7 @@ class Kernel(ABC):
 
         The second result has the operator's names for arguments that errors of launches name differently.
         """
-        return EachCall(self, attributes), {}
-
-
-class EachCall:
-    """The launches of a kernel that may do anything in a call, also what depends on data."""
-
-    __slots__ = ("_attributes", "_kernel")
-    is_repeatable = False
-
-    def __init__(self, kernel: Kernel, attributes: Mapping[str, Any]) -> None:
-        self._kernel, self._attributes = kernel, attributes
-
-    def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        self._kernel.compute(Call(arrays, inputs, outputs, self._attributes))
+        return lambda arrays, inputs, outputs: self.compute(Call(arrays, inputs, outputs, attributes)), {}
 
 
 class PreparedKernel(Kernel):
@@ -85,7 +72,7 @@ class PreparedKernel(Kernel):
 
     @abstractmethod
     def prepare(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> Launches:
-        """Return the function that launches the primitives.
+        """Return the plan of all calls with inputs of `shapes` and with these attributes.
 
         Raises ValueError, in the operator's words, for shapes that they do not support.
         """

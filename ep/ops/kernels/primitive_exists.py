@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,16 @@ from ep.include.primitive.registry import NewPrimitive, RequirePrimitive
 from ep.ops.kernels.conditions import Predicate, Subject, Value, in_code
 
 
+class Need(Predicate):
+    """A condition that also makes what a kernel needs: a primitive, or several."""
+
+    @abstractmethod
+    def make(self, subject: Subject) -> Any:
+        """Return what the kernel of a subject needs; UnsupportedPrimitiveError if there is none."""
+
+
 @dataclass(frozen=True, eq=False)
-class PrimitiveExists(Predicate):
+class PrimitiveExists(Need):
     """The result of `primitive_exists`: a condition, which also makes the primitive."""
 
     factory: type[Any]
@@ -33,7 +42,7 @@ class PrimitiveExists(Predicate):
         return frozenset().union(*(value.attributes() for value in values if isinstance(value, Value)))
 
     def make(self, subject: Subject) -> Any:
-        """Return a new primitive; UnsupportedPrimitiveError if there is none."""
+        """Return a new primitive."""
         return self._by(RequirePrimitive, subject)
 
     def _by(self, function: Callable[..., Any], subject: Subject) -> Any:

@@ -64,7 +64,6 @@ class CpuRecording(Recording):
         self._inputs = _disjoint(inputs, [*constants, *memory])
         self._changing = changing
         arrays, work = _Recorded(self, np.empty, self._written), _Recorded(self, self._work.empty, self._temporary)
-        work.repeats = self._work.repeats
         results = function(arrays, work, self._inputs, values)
         self._memory += [*memory, *self._temporary]
         made = self._listed(constants)

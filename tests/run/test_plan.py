@@ -1,0 +1,203 @@
+"""Plans: the order of their steps, the memory of their values, what overlaps, and how they are shown."""
+
+import weakref
+
+import numpy as np
+import pytest
+
+import ep
+from ep.common.arrays.on_device import arrays_on
+from ep.include.arrays import RESULT, Placeholder
+from ep.include.errors import ArgumentValueError
+from ep.ops.declare.operator import operator_named
+from ep.run.plan import Plan
+from ep.run.steps import Check, Function, Launch, Temporary, View
+
+INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
+X, Y = Placeholder(0), Placeholder(1)
+
+
+def add(stream, a, b, out):
+    np.add(a, b, out=out)
+
+
+def total(stream, parts, out):
+    out[...] = sum(parts)
+
+
+def spread(stream, x, outs):
+    for k, out in enumerate(outs):
+        out[...] = x + k
+
+
+def take(stream, x, indices, out):
+    out[...] = x[indices]
+
+
+ADD, TOTAL, SPREAD, TAKE = map(Function, (add, total, spread, take))
+
+
+def run(plan, inputs, outputs):
+    plan(arrays_on(ep.DeviceType.kCPU), inputs, outputs)
+    return outputs
+
+
+def test_values_pass_from_step_to_step():
+    t = Temporary((3,), INT)
+    plan = Plan(Launch(ADD, X, Y, t), Launch(ADD, t, X, t), Launch(ADD, t, 10, RESULT))
+    (out,) = run(plan, [np.arange(3), np.full(3, 5)], [np.zeros(3, int)])
+    assert out.tolist() == [15, 17, 19]
+    assert plan.steps[0].arguments == (X, Y, t)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 2), (2, 0), (1,)])
+def test_lists_of_operands_and_results(order):
+    results = [Placeholder(None, k) for k in order]
+    outputs = run(Plan(Launch(SPREAD, X, results)), [np.arange(2)], [np.full(2, -1) for _ in range(3)])
+    expected = [[order.index(k), order.index(k) + 1] if k in order else [-1, -1] for k in range(3)]
+    assert [one.tolist() for one in outputs] == expected
+    inputs = [np.full(2, 10**k) for k in range(3)]
+    (out,) = run(Plan(Launch(TOTAL, [Placeholder(k) for k in order], RESULT)), inputs, [np.zeros(2, int)])
+    assert out.tolist() == [sum(10**k for k in order)] * 2
+
+
+def test_views_of_operands_temporaries_and_results():
+    t = Temporary((2, 3), INT)
+    rows = [View(t, places=(k, slice(None))) for k in (1, 0)]
+    plan = Plan(
+        Launch(ADD, View(X, (2, 3)), 1, t),
+        Launch(TOTAL, [*rows, View(Y, axes=(None, 0), shape=(1, 3))], View(RESULT, (1, 3))),
+    )
+    (out,) = run(plan, [np.arange(6), np.full(3, 100)], [np.zeros(3, int)])
+    assert out.tolist() == [105, 107, 109]
+
+
+def test_memory_is_returned_after_the_last_use():
+    seen = []
+
+    def note(stream, x, out):
+        seen.append(weakref.ref(x.base if x.base is not None else x))
+        out[...] = x
+
+    def look(stream, x, out):
+        out[...] = [one() is not None for one in seen]
+
+    first, second = Temporary((2,), INT), Temporary((1, 2), INT)
+    plan = Plan(
+        Launch(ADD, X, 0, first),
+        Launch(ADD, X, 0, second),
+        Launch(Function(note), first, RESULT),
+        Launch(Function(note), View(second, (2,)), RESULT),
+        Launch(Function(look), X, RESULT),
+        Launch(Function(look), second, Y),
+    )
+    other = np.zeros(2, int)
+    (out,) = run(plan, [np.arange(2), other], [np.zeros(2, int)])
+    assert (out.tolist(), other.tolist()) == ([0, 1], [0, 1])
+
+
+def test_indices_are_checked_before_a_result_is_written():
+    indices = np.array([1, -3, 0])
+    plan = Plan(Check(Y, 3, "wrap_negative"), Launch(ADD, 1, 1, RESULT))
+    assert run(plan, [np.arange(3), indices], [np.zeros(3, int)])[0].tolist() == [2] * 3
+    out = np.zeros(3, int)
+    with pytest.raises(IndexError, match=r"indices\[1\] is -4"):
+        run(plan, [np.arange(3), indices - (indices == -3)], [out])
+    assert out.tolist() == [0] * 3
+    found = Check(Y, 3, "wrap_negative", {"indices": "rows"})
+    plan = Plan(Launch(TAKE, X, found, RESULT))
+    assert run(plan, [np.arange(3), indices], [np.zeros(3, int)])[0].tolist() == [1, 0, 0]
+    with pytest.raises(IndexError, match=r"rows\[0\] is 3"):
+        run(plan, [np.arange(3), indices + 2], [out])
+    assert run(plan, [np.arange(3), indices[:0]], [np.zeros(0, int)])[0].size == 0
+
+
+def test_errors_have_the_names_of_a_step():
+    def refuse(stream, src, dst):
+        raise ArgumentValueError("src", "is wrong")
+
+    plan = Plan(Launch(Function(refuse), X, RESULT), Launch(Function(refuse), X, RESULT, names={"src": "dy"}))
+    for names, steps in (("src", plan.steps[:1]), ("dy", plan.steps[1:]), ("dy", Plan(*plan.steps[1:]).of([X]).steps)):
+        with pytest.raises(ValueError, match=f"^{names} is wrong"):
+            run(Plan(*steps), [np.zeros(1)], [np.zeros(1)])
+
+
+def one_by_one(stream, x, y, out):
+    """Write each sum after the one before, also where the result is an operand."""
+    out[0] = x[0] + y[0]
+    for k in range(1, x.size):
+        out[k] = out[k - 1] + x[k] * y[k - 1]
+
+
+@pytest.mark.parametrize("late", [None, (1,)])
+def test_results_that_share_memory_with_late_operands_are_copied(late):
+    plan = Plan(Launch(Function(one_by_one), X, Y, RESULT), copy=Launch(ADD, X, 0, RESULT), late=late)
+    memory = np.arange(1, 8)
+    x, y = memory[:4].copy(), memory[3:7].copy()
+    (expected,) = run(plan, [x, y], [np.zeros(4, int)])
+    for out in (slice(0, 4), slice(2, 6), slice(3, 7)):
+        used = memory.copy()
+        given = [x, used[3:7]] if late else [used[:4], used[3:7]]
+        (found,) = run(plan, given, [used[out]])
+        assert found.tolist() == expected.tolist()
+
+
+def test_a_plan_is_a_part_of_another_one():
+    t = Temporary((2,), INT)
+    inner = Plan(Launch(ADD, View(X, (2,)), Y, t), Launch(ADD, t, t, RESULT))
+    outer = Temporary((2,), INT)
+    plan = Plan(inner.of([Y, X], outer), inner.of([outer, Y], RESULT), Launch(ADD, RESULT, 1, RESULT))
+    (out,) = run(plan, [np.array([1, 2]), np.array([10, 20])], [np.zeros(2, int)])
+    assert out.tolist() == [2 * (2 * 11 + 10) + 1, 2 * (2 * 22 + 20) + 1]
+    assert len({one for step in plan.steps for one in step.arguments if isinstance(one, Temporary)}) == 3
+
+
+def test_no_steps_write_nothing():
+    assert run(Plan(), [], [np.ones(1)])[0].tolist() == [1]
+    assert (str(Plan()), Plan().single) == ("", None)
+
+
+def test_plans_of_one_launch():
+    launch, t = Launch(ADD, X, Y, RESULT), Temporary((2,), INT)
+    assert Plan(launch).single == (launch, None)
+    assert Plan(Check(Y, 5, "raise"), launch).single == (launch, (1, 5))
+    for steps in (
+        [launch, launch],
+        [Check(Y, 5, "clip"), launch],
+        [Launch(ADD, X, t, RESULT)],
+        [Launch(ADD, View(X, (2,)), Y, RESULT)],
+        [Launch(TOTAL, [X, Y], RESULT)],
+        [Check(X, 5, "raise")],
+    ):
+        assert Plan(*steps).single is None
+
+
+def test_a_plan_is_shown():
+    t = Temporary((2, 3), FLOAT)
+    plan = Plan(
+        Check(Y, 4, "raise"),
+        Launch(ADD, View(X, (2, 3)), 0.5, t),
+        Launch(TOTAL, [t, X], View(RESULT, places=(0, slice(1, 2)))),
+        Launch(SPREAD, Check(Y, 4, "clip"), [RESULT, Placeholder(None, 1)]),
+    )
+    assert str(plan).splitlines() == [
+        "c0 = check(x1, 4, 'raise')",
+        "v1 = view(x0, (2, 3))",
+        "t2 = empty((2, 3), float64)",
+        "add(v1, 0.5, t2)",
+        "v3 = view(out, (0, slice(1, 2, None)), None, None)",
+        "total([t2, x0], v3)",
+        "c4 = check(x1, 4, 'clip')",
+        "spread(c4, [out, out1])",
+    ]
+
+
+def test_the_plan_of_an_operator_is_shown():
+    softmax, x = operator_named("softmax"), np.zeros((5, 3), np.float32)
+    plan = softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": 0}).launches
+    assert [line.partition("(")[0].rpartition(".")[2] for line in str(plan).splitlines()] == [
+        "t0 = empty",
+        "PermuteImpl",
+        "SoftmaxImpl",
+        "PermuteImpl",
+    ]
