@@ -6,20 +6,30 @@ from ep.expressions.program import Program
 from ep.expressions.repetition import Repetition
 from ep.include.device_type import DeviceType
 
-_RECORDED, _COMPUTED = Repetition._recorded, Program.computed
+_COMPUTED, _IN_PYTHON = Repetition.computed, Program.computed
 _POISON = 0xA5
 
 
-def _recorded(self, base, given, arena, launched):
-    """Record a call. On the CPU, launches that are not all that the call does fail here."""
-    found = _RECORDED(self, base, given, arena, launched)
-    if self.recorded is None or base.device_type is not DeviceType.kCPU:
+def _computed(self, base, given, arena=None, launched=None):
+    """Compute a call, and record it, even if it is the first one. On the CPU, launches that are not all that the call
+    does fail here."""
+    before, self._has_run = self.recorded, self._has_run or arena is None
+    found = _COMPUTED(self, base, given, arena, launched)
+    if self.recorded in (None, before) or base.device_type is not DeviceType.kCPU:
         return found
-    written = [base.empty(*one) for one in self.recorded.written]
-    expected = [_bytes(one) for one in _COMPUTED(self._program, base, given, (), arena)]
-    for one in (*written, *arena.blocks):
+    expected = [_bytes(one) for one in _IN_PYTHON(self._program, base, given, (), arena)]
+    empty = self._empty
+
+    def poisoned(*shape_and_dtype):
+        array = empty(*shape_and_dtype)
+        array.reshape(-1).view(np.uint8)[...] = _POISON
+        return array
+
+    for one in arena.blocks if arena is not None else ():
         one.reshape(-1).view(np.uint8)[...] = _POISON
-    repeated = self.recorded.run(given, written)
+    self._empty = poisoned
+    repeated = self.repeated(base, *given.values())
+    self._empty = empty
     # launches are refused for indices that Python must look at
     assert repeated is None or [_bytes(one) for one in repeated] == expected
     assert [_bytes(one) for one in found] == expected
@@ -32,4 +42,4 @@ def _bytes(array):
 
 def check_recordings(patch):
     """Check each recording from now on. patch: a MonkeyPatch, whose end is that of the checks."""
-    patch.setattr(Repetition, "_recorded", _recorded)
+    patch.setattr(Repetition, "computed", _computed)

@@ -7,11 +7,11 @@ import inspect
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from ep.common.arrays.checks import NUMBERS, is_weak
+from ep.common.arrays.checks import is_weak
 from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
@@ -19,11 +19,13 @@ from ep.expressions.explanation import Explanation
 from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
 from ep.expressions.program import Program
+from ep.expressions.repetition import Repetition
 from ep.expressions.static import static_key
 from ep.expressions.trace import Trace, refusal
-from ep.include.arrays import Array, Keyed, Operands, Placed
+from ep.include.arrays import Array, Operands, Placed
 from ep.include.shown import shown
 from ep.ops.devices import arrays_of, recording, with_scalars
+from ep.run.call_key import call_key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -55,43 +57,68 @@ def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = Fa
 class _Trace:
     """The trace of one call of the function: a program, and how the returned value is built from its results."""
 
-    def __init__(self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any) -> None:
-        """positions: the positions in the trace of the arrays among the arguments. value: the returned value, in the
-        form of `_noted`."""
-        self._positions, self._value = [*positions.items()], value
+    def __init__(
+        self, trace: Trace, program: Program, positions: Mapping[int, int], value: Any, num_leaves: int
+    ) -> None:
+        """positions: the positions in the trace of the arrays among the leaves of the arguments. value: the returned
+        value, in the form of `_noted`."""
+        self._positions, self._value = positions, value
         self.program, self._results = program, _positions(value)
         places = {one: k for k, one in enumerate([*self._results, None])}
         self._order = [places[one] for one in leaves_of(value)]
+        self._is_array = isinstance(value, int)
         self._is_tuple = type(value) is tuple and [*value] == self._results  # of arrays, none of them twice
-        self._numbers = [(position, trace.given[position]) for position in trace.numbers]
+        self._arrays, self._numbers = [*positions], [trace.given[one] for one in trace.numbers]
+        self._inputs = [*positions.values(), *trace.numbers]
+        self._are_inputs = len(positions) == num_leaves  # all leaves, in their order
         self._copied = _copied(self._results, trace)
-        self._are_given = not self._numbers and self._positions == [(k, k) for k in range(len(self._positions))]
+        # of one call at a time: others, of other threads or of a handler of a signal, are computed in Python meanwhile
+        self._repetitions = [Repetition(program)] if program.on_device and not self._copied else []
 
     def names_of(self, names: Sequence[str]) -> dict[int, str]:
         """Return the names of arrays, by position in the trace; names: those of all leaves of the arguments."""
-        return {position: names[k] for k, position in self._positions}
+        return {position: names[k] for k, position in self._positions.items()}
 
     def call(self, base: Any, leaves: Sequence[Any], out: Any) -> Any:
         """Compute with the leaves of the arguments; base: the reader of operands."""
-        written = {} if out is None else _destinations(out, self._results)
-        if out is None and self._are_given:
-            results = self.program.run(base, leaves, written)
-        else:
-            given = {}
-            for k, position in self._positions:
-                given[position] = leaves[k]
-            for position, number in self._numbers:
-                given[position] = base.number(number(leaves))
-            results = self.program.run(base, given, written)
-        for k in self._copied:
-            if self._results[k] not in written:
-                results[k] = FUNCTIONS["identity"](results[k])
-        if isinstance(self._value, int):
+        inputs: Any = leaves
+        if not self._are_inputs:
+            inputs = [*map(leaves.__getitem__, self._arrays)]
+            for number in self._numbers:
+                inputs.append(base.number(number(leaves)))
+        results: Any = None
+        repetition, repetitions = None, self._repetitions
+        if out is None and repetitions:
+            try:
+                repetition = repetitions.pop()
+            except IndexError:  # another thread has taken it
+                repetition = None
+        try:
+            if repetition is not None:
+                results = repetition.repeated(base, *inputs)
+            if results is None:
+                results = self._computed(base, inputs, out, repetition)
+        finally:
+            if repetition is not None and repetition.may_repeat:
+                repetitions.append(repetition)
+        if self._is_array:
             return results[0]
         if self._is_tuple:
             return tuple(results)
         results.append(None)  # other kinds of leaves
         return replaced(self._value, map(results.__getitem__, self._order))
+
+    def _computed(self, base: Any, inputs: Sequence[Any], out: Any, repetition: Repetition | None) -> list[Any]:
+        """Return the results, computed in Python. repetition: may record the call."""
+        given = dict(zip(self._inputs, inputs, strict=True))
+        if repetition is not None:
+            return [base.delivered(one, None) for one in repetition.computed(base, given)]
+        written = {} if out is None else _destinations(out, self._results)
+        results = self.program.run(base, given, written)
+        for k in self._copied:
+            if self._results[k] not in written:
+                results[k] = FUNCTIONS["identity"](results[k])
+        return results
 
 
 class Fused(Generic[P, R]):
@@ -103,8 +130,7 @@ class Fused(Generic[P, R]):
     def __init__(self, function: Callable[P, R], round_each: bool) -> None:
         self._function, self._round_each = function, round_each
         self._traces = BoundedCache()
-        self._quick = BoundedCache()  # the same, for calls with only ndarrays and numbers
-        self._last: Any = None, None  # the key and value in it of the previous call, found without hashing
+        self._known = BoundedCache()  # the same, with their readers of operands, by the keys of calls
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
         self._parameters = parameter_names(function)
         functools.update_wrapper(self, function, updated=())  # a fused function has attributes of its own
@@ -132,21 +158,17 @@ class Fused(Generic[P, R]):
     @overload
     def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if not kwargs and not self._pins:
-            key, (last, quick) = _quick_key(args), self._last
-            if key is None or key != last:
-                quick = self._quick.get(key)
-                if quick is not None:
-                    self._last = key, quick
-            if quick is not None:
-                found, base = quick
-                return found.call(base, args, out)
+        key = None if kwargs or self._pins else call_key(args)
+        known = self._known.get(key)
+        if known is not None:
+            found, base = known
+            return found.call(base, args, out)
         base, leaves, found = self._find(args, kwargs)
         if found is None:  # inside another trace, which also records the operators of this function
             return self._function(*args, **kwargs)
-        key = None if kwargs or self._pins else _quick_key(args)
-        if key is not None and all(map(operator.is_, args, leaves)):  # nothing was converted
-            self._quick.keep(key, lambda: (found, base.kept()))
+        # a trace may pin numbers; and nothing must have been converted
+        if key is not None and not self._pins and all(map(operator.is_, args, leaves)):
+            self._known.keep(key, lambda: (found, base.kept()))
         return found.call(base, leaves, out)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
@@ -216,13 +238,14 @@ class Fused(Generic[P, R]):
             positions[k] = lazy[k].node.position
         for k, one in enumerate(leaves):
             if _is_number(one):
-                lazy[k] = Number(trace, self._pins, one, functools.partial(_nth, k), frozenset([k]))
+                lazy[k] = Number(trace, self._pins, one, operator.itemgetter(k), frozenset([k]))
         rest = iter(lazy)
         try:
             with recording(trace, base.place):
                 value = self._function(*replaced(args, rest), **replaced(kwargs, rest))
             value = _noted(value, trace, name, self._wanted)
-            return _Trace(trace, Program(trace, _positions(value), self._round_each), positions, value)
+            program = Program(trace, _positions(value), self._round_each)
+            return _Trace(trace, program, positions, value, len(leaves))
         finally:
             trace.end()
 
@@ -234,29 +257,6 @@ class _Method(functools.partial[Any]):
         """As `explain` of a fused function."""
         explanation: Explanation = self.func.explain(*self.args, *args, **kwargs)  # type: ignore[attr-defined]
         return explanation
-
-
-_NDARRAY: Final = np.ndarray
-_VARYING: Final = NUMBERS - {bool}
-"""The types of numbers that may change from call to call. True and False do not: like strings, they select a trace."""
-
-
-def _quick_key(args: tuple[Any, ...]) -> Any:
-    """Return the key of a trace if all arguments are ndarrays, arrays of a device, and numbers; else None."""
-    key: Any = None
-    for one in args:
-        kind = type(one)
-        if kind is _NDARRAY:
-            key = key, one.shape, one.dtype
-            if not one.flags.c_contiguous:
-                key = key, one.strides
-        elif kind in _VARYING:
-            key = key, kind
-        elif issubclass(kind, Keyed):
-            key = key, one.call_key
-        else:
-            return None
-    return key
 
 
 def parameter_names(function: Callable[..., Any]) -> list[str]:
@@ -271,10 +271,6 @@ def parameter_names(function: Callable[..., Any]) -> list[str]:
 def _is_number(value: Any) -> bool:
     """Return whether a value is a number that may change from call to call."""
     return is_weak(value) and not isinstance(value, bool)
-
-
-def _nth(k: int, given: Sequence[Any]) -> Any:
-    return given[k]
 
 
 def _is_array(value: Any) -> bool:

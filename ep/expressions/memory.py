@@ -94,14 +94,14 @@ def new_block(base: Arrays, num_bytes: int) -> Array:
 class Arena:
     """The memory for the intermediate values of programs that run one after another.
 
-    arrays: those of the program that was prepared last. work: the Arrays for its operators, whose memory is valid for
-    one step: `begin` frees all of it.
+    repetitions: those of programs. arrays: those of the program that was prepared last. work: the Arrays for its
+    operators, whose memory is valid for one step: `begin` frees all of it.
     """
 
     def __init__(self, base: Arrays) -> None:
         self._base, self._memory, self._size = base, None, -1
         self._known: dict[Any, Any] = {}  # the arrays of each program
-        self._repetitions: dict[Any, Repetition] = {}
+        self.repetitions: dict[Any, Repetition] = {}
         self.arrays: Sequence[Array] = ()
         self.work, self.begin = base.scratch()
 
@@ -119,22 +119,22 @@ class Arena:
         """Make the arrays of a program."""
         if memory.num_bytes > self._size:
             self._known.clear()
-            self._repetitions.clear()
+            self.repetitions.clear()
             self.arrays, self._memory, self._size = (), None, -1  # frees the old memory before the new one is allocated
             self._memory, self._size = new_block(self._base, memory.num_bytes), memory.num_bytes
         found = self._known.get(program)
         if found is None:
             if len(self._known) >= _KEPT:
                 self._known.clear()
-                self._repetitions.clear()
+                self.repetitions.clear()
             found = self._known[program] = program.in_memory(self._base, self._memory)
         self.arrays = found
 
     def repetition(self, program: Any) -> Repetition:
         """Return the repetition of a program that is prepared."""
-        found = self._repetitions.get(program)
-        if found is None or found.body is not program.body:
-            found = self._repetitions[program] = Repetition(program)
+        found = self.repetitions.get(program)
+        if found is None:
+            found = self.repetitions[program] = Repetition(program)
         return found
 
 

@@ -12,6 +12,7 @@ from ep.expressions.folding import FoldingTrace
 from ep.expressions.joined_products import join_products
 from ep.expressions.memory import Arena
 from ep.expressions.program import Program
+from ep.expressions.runs import Whole
 from ep.include.arrays import Array, Arrays
 
 
@@ -42,10 +43,16 @@ class NamedProgram:
         self.program = Program(trace, positions, round_each, has_memory=True)
         self.num_folded, self.num_dropped = trace.num_folded, trace.num_dropped
 
+    @property
+    def whole(self) -> Whole:
+        """The program, which gives all results."""
+        return Whole(self.program, [*self.given.values()], range(len(self.results)))
+
     def outputs(
         self, base: Arrays, given: Mapping[int, Array], arena: Arena, launched: Callable[[], None] | None = None
     ) -> list[Array]:
-        """Return the results. given: the inputs, by position. launched: is called after each launch."""
+        """Compute the results, not by `repeated` of the program. given: the inputs, by position. launched: is called
+        after each launch."""
         return self.program.run(base, given, {}, arena, launched)
 
     def is_recorded(self, arena: Arena) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 from ep.common.arrays.checks import is_weak
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, LaterNumber, Operands
-from ep.ops.operands import as_weak
+from ep.include.data_type import as_data_type
+from ep.ops.operands import numbers_of
 
 
 class Number(LaterNumber):
@@ -44,9 +45,9 @@ class Number(LaterNumber):
         return self._value
 
     def as_array(self, dtype: np.dtype[Any], argument: str) -> Array:
-        as_weak(self._value, dtype, argument)  # raises an error for numbers that the dtype cannot hold
-        compute = self._compute
-        return self._trace.give_number(lambda arguments: as_weak(compute(arguments), dtype, argument), dtype)
+        convert, compute = numbers_of(as_data_type(dtype)).array, self._compute
+        convert(self._value, argument)  # raises an error for numbers that the dtype cannot hold
+        return self._trace.give_number(lambda arguments: convert(compute(arguments), argument), dtype)
 
     def pinned(self) -> Any:
         """Return the value, and make the trace depend on it."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -29,14 +30,16 @@ class Program:
         self._results = list(results)
         # results of which others are views must not change before the end
         self._viewed = {one for group in self.schedule.groups if self.schedule.is_view(group) for one in group.sources}
-        self._borrowed: set[int] = set()  # values in the memory of inputs
+        borrowed: set[int] = set()  # values in the memory of inputs
         for node in trace.nodes:
             is_given = not node.inputs and node.constant is None
-            if node.operator is None and (is_given or self._borrowed.issuperset(node.inputs or (-1,))):
-                self._borrowed.add(node.position)
+            if node.operator is None and (is_given or borrowed.issuperset(node.inputs or (-1,))):
+                borrowed.add(node.position)
         self.on_device = isinstance(trace.base, Arrays)
         constants = {node.position for node in trace.nodes if node.constant is not None}
         self.numbers = constants | {*trace.sizes, *trace.numbers}
+        # results in the memory of inputs
+        self._borrowed = [one for one in self._results if one in borrowed - self.numbers]
         groups = enumerate(self.schedule.groups)
         self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
         self._may_write = cache(self._kernel_may_write)
@@ -47,7 +50,7 @@ class Program:
     def _write(self) -> None:
         """Write the function that runs the program, with the kernels that are registered now."""
         text = ProgramText(self, self._trace, self.memory)
-        self._chosen = [*text.chosen.items()]
+        self.chosen = [*text.chosen.items()]
         self.body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
         self._steps, self.is_repeatable = text.steps, text.is_repeatable
         self.constants, self.changing = text.constants, text.changing
@@ -61,6 +64,14 @@ class Program:
         for place, how in self._derived:
             found.append(base.view(found[place], *how) if isinstance(how, View) else found[place].reshape(how))
         return found
+
+    def repeated(self, base: Arrays, inputs: Iterable[Array], arena: Arena) -> list[Array] | None:
+        """Return the results of a call that repeats an earlier one in the arena; None if `run` must compute them.
+
+        inputs: in the order of those of `run`.
+        """
+        repetition = arena.repetitions.get(self)
+        return None if repetition is None or base.is_captured else repetition.repeated(base, *inputs)
 
     def run(
         self,
@@ -86,12 +97,13 @@ class Program:
                 if base.is_captured:
                     arena = Arena(base.kept())
                 arena.prepare(self.memory, self)
-                results = arena.repetition(self).run(base, given, arena, launched)
+                results = arena.repetition(self).computed(base, given, arena, launched)
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
         results = self.computed(base, given, self._checked(base, given, into, targets), arena)
         values = dict(zip(self._results, results, strict=True))
-        self._take_apart(base, values, targets)
+        if self._borrowed:
+            self._take_apart(base, values, targets)
         return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
 
     def writes_all(self, into: Mapping[int, int]) -> bool:
@@ -103,6 +115,14 @@ class Program:
             one in self._written_by and one not in self._viewed and self._may_write(one, source)
             for one, source in into.items()
         )
+
+    @property
+    def temporary_bytes(self) -> int:
+        """The bytes of all intermediate values that kernels write."""
+        schedule = self.schedule
+        made = {one for group in schedule.groups if not schedule.is_view(group) for one in group.results}
+        nodes = [schedule.nodes[one] for one in made - {*self._results}]
+        return sum(math.prod(node.shape) * node.data_type.itemsize for node in nodes)
 
     @property
     def num_launches(self) -> int:
@@ -140,7 +160,7 @@ class Program:
 
     def renewed(self) -> Callable[..., list[Array]]:
         """Return the function that runs the program, written again if other kernels have been registered meanwhile."""
-        for operator, chosen in self._chosen:
+        for operator, chosen in self.chosen:
             if operator.chosen is not chosen:
                 self._write()
                 break
@@ -199,10 +219,8 @@ class Program:
 
     def _take_apart(self, base: Any, values: dict[int, Any], targets: Mapping[int, Array]) -> None:
         """Copy the results in memory that other results are about to overwrite."""
-        for one in self._results:
+        for one in self._borrowed:
             value = values[one]
-            if one not in self._borrowed or one in self.numbers:
-                continue
             if any(base.may_share_memory(value, array) and other != one for other, array in targets.items()):
                 values[one] = FUNCTIONS["identity"](value)
 

@@ -1,7 +1,8 @@
-"""Calls of a program one after another: the first one is recorded, and the next ones repeat its launches at once."""
+"""Calls of a program one after another: one is recorded, and the next ones repeat its launches at once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
@@ -9,10 +10,14 @@ from ep.include.arrays import Array, Arrays
 from ep.include.recording import Repeat, results_in
 
 _RECORDINGS: Final = 2
-"""The most recordings of a program with an arena. After these all calls are computed in Python."""
+"""The most recordings of a program in the same memory. After these all calls are computed in Python."""
 
 _MOST_REFUSED: Final = 8
 """After more refused calls, one after another, the launches are no longer repeated."""
+
+MOST_TEMPORARY: Final = 2**20
+"""The most bytes of intermediate values of a program without an arena whose calls are repeated. All of them are in
+memory at once; launches on more take so long that Python adds little."""
 
 
 class ArenaPart(NamedTuple):
@@ -24,7 +29,7 @@ class ArenaPart(NamedTuple):
     arrays: Sequence[Array]
 
 
-class Repeated(NamedTuple):
+class Recorded(NamedTuple):
     """A recorded call.
 
     inputs: the positions of the arrays that it reads. written: shape and dtype of the arrays that it writes. results:
@@ -36,71 +41,110 @@ class Repeated(NamedTuple):
     written: Sequence[tuple[Any, Any]]
     results: Sequence[tuple[int, tuple[int, ...]]]
 
-    def run(self, given: Mapping[int, Array], written: Sequence[Array]) -> list[Array] | None:
-        """Return the results, which are in the written arrays; None if the launches have not all been done."""
-        run: Any = self.repeat.run
-        if not run(*[given[one] for one in self.inputs], *written):
-            return None
-        return results_in(written, self.results)
-
 
 class Repetition:
-    """The calls of one program, with its present kernels and one arena.
+    """The calls of one program in the memory of one arena, or without an arena: one call at a time.
 
     The arena keeps it, so it does not keep the arena: memory is freed with the last reference to that.
-    recorded: the call whose launches are repeated; None before it, and if calls are computed in Python.
+    recorded: the call whose launches are repeated; None before it, and if calls are computed in Python. may_repeat:
+    whether later calls may be repeated.
     """
 
     def __init__(self, program: Any) -> None:
-        self.body, self._program = program.body, program
+        self._program = program
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with the present kernels of the program."""
+        program = self._program
+        self._body, self._chosen = program.renewed(), program.chosen
         self._left = _RECORDINGS if program.is_repeatable else 0
         self._has_run, self._num_refused = False, 0
-        self.recorded: Repeated | None = None
+        self.recorded: Recorded | None = None
+        self.may_repeat = True
 
-    def run(
-        self, base: Arrays, given: Mapping[int, Array], arena: Any, launched: Callable[[], None] | None = None
+    def repeated(self, base: Arrays, *inputs: Array) -> list[Array] | None:
+        """Return the results for inputs, which are in the order of the recorded ones, by the recorded launches.
+
+        Returns None if none are recorded, or not all have been done: something is missing, or an index is wrong or
+        negative. Then nothing that was written is read again, and `computed` has the results, or raises the error.
+        """
+        if self.recorded is None:
+            return None
+        for operator, chosen in self._chosen:
+            if operator.chosen is not chosen:
+                return None
+        written = [*map(self._empty, self._shapes, self._dtypes)]
+        if self._run(*inputs, *written):
+            self._num_refused = 0
+            found = written if self._places is None else results_in(written, self._places)
+            return found if base is self._kept else [base.delivered(one, None) for one in found]
+        self._num_refused += 1
+        if self._num_refused > _MOST_REFUSED:
+            self.recorded, self._num_refused = None, 0
+        return None
+
+    def computed(
+        self,
+        base: Arrays,
+        given: Mapping[int, Array],
+        arena: Any = None,
+        launched: Callable[[], None] | None = None,
     ) -> list[Array]:
         """Return the results, as `Program.computed` does. arena: the same at each call, prepared for the program."""
-        known, found = self.recorded, None
-        if known is not None:
-            found = known.run(given, [base.empty(*one) for one in known.written])
-            # if something is missing, or an index is wrong or negative, nothing that was written is read again
-            self._num_refused = 0 if found is not None else self._num_refused + 1
-            if self._num_refused > _MOST_REFUSED:
-                self.recorded, self._num_refused = None, 0
-        elif self._left:
-            found = self._recorded(base, given, arena, launched)
+        if self._program.renewed() is not self._body:
+            self._begin()
+        found = None
+        if self.recorded is None and self._left:
+            found = self._in_recording(base, given, arena, launched)
         if found is None:
             found = self._program.computed(base, given, (), arena, launched)
-        self._has_run = True
+        self._has_run, self.may_repeat = True, self.recorded is not None or self._left > 0
         return found
 
-    def _recorded(
+    def _in_recording(
         self, base: Arrays, given: Mapping[int, Array], arena: Any, launched: Callable[[], None] | None
     ) -> list[Array] | None:
         """Record the launches of a call; return the results if they have been computed."""
-        program, recording = self._program, base.new_recording(arena.work)
+        program = self._program
+        if arena is None and not self._has_run:
+            return None  # it may be the only call
+        recording = base.new_recording(base if arena is None else arena.work)
+        # a recording that does not compute has memory of its own
+        if arena is None and (recording is None or not recording.computes or program.temporary_bytes > MOST_TEMPORARY):
+            self._left = 0
+            return None
         if recording is None or not (recording.computes or self._has_run):
             return None
 
         def function(arrays: Arrays, work: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
             own = dict(zip(given, inputs, strict=True))
-            return program.computed(arrays, own, (), ArenaPart(work, arena.begin, values), launched)
+            part = None if arena is None else ArenaPart(work, arena.begin, values)
+            return program.computed(arrays, own, (), part, launched)
 
-        repeat = recording.record(
-            function, [*given.values()], arena.arrays, program.constants, arena.blocks, program.changing
-        )
-        places = _in_written(base, repeat) if repeat and repeat.run else []
-        self._left = self._left - 1 if places else 0
+        values, blocks = ((), ()) if arena is None else (arena.arrays, arena.blocks)
+        repeat = recording.record(function, [*given.values()], values, program.constants, blocks, program.changing)
+        if repeat is not None and repeat.run is not None:
+            self._keep(base, [*given], repeat, math.inf if arena is not None else MOST_TEMPORARY)
+        self._left = self._left - 1 if self.recorded else 0
         if repeat is None:
             return None
-        if places:
-            shapes = [(one.shape, one.dtype) for one in repeat.written]
-            # without the arrays of this call, which would live as long
-            self.recorded = Repeated(repeat._replace(written=(), results=()), [*given], shapes, places)
-        if recording.computes:
-            return repeat.results  # type: ignore[no-any-return]
-        return self.recorded and self.recorded.run(given, [base.empty(*one) for one in self.recorded.written])
+        return repeat.results if recording.computes else self.repeated(base, *given.values())
+
+    def _keep(self, base: Arrays, inputs: Sequence[int], repeat: Repeat, most: float) -> None:
+        """Keep the launches for the next calls. most: the most bytes that they write beside the results."""
+        places = _in_written(base, repeat)
+        if not places or _num_bytes(repeat.written) - _num_bytes(repeat.results) > most:
+            return
+        written = [(one.shape, one.dtype) for one in repeat.written]
+        self._shapes, self._dtypes = zip(*written, strict=True)
+        self._run: Any = repeat.run
+        self._kept = base.kept()
+        self._empty = self._kept.empty
+        same = places == [(k, shape) for k, (shape, _) in enumerate(written)]
+        self._places = None if same else places
+        # without the arrays of this call, which would live as long
+        self.recorded = Recorded(repeat._replace(written=(), results=()), inputs, written, places)
 
 
 def _in_written(base: Arrays, repeat: Repeat) -> list[tuple[int, tuple[int, ...]]]:
@@ -115,6 +159,10 @@ def _in_written(base: Arrays, repeat: Repeat) -> list[tuple[int, tuple[int, ...]
             return []
         found.append((place, tuple(result.shape)))
     return found
+
+
+def _num_bytes(arrays: Sequence[Array]) -> int:
+    return sum(one.size * one.dtype.itemsize for one in arrays)
 
 
 def _is_reshaped(base: Arrays, result: Array, one: Array) -> bool:

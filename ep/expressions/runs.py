@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from ep.common.plans.stored_plan import Launches
 from ep.expressions.memory import Arena, Arenas
+from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
+
+
+class Whole(NamedTuple):
+    """The program that is all of a plan. inputs: the keys of its inputs. order: the numbers of the results that are
+    outputs."""
+
+    program: Program
+    inputs: Sequence[Any]
+    order: Sequence[int]
 
 
 class Recordable(Protocol):
     """A plan for certain sizes of inputs.
 
-    outputs: returns those for inputs, computed in an arena. is_recorded: whether the launches in an arena are known;
+    whole: the one program that it consists of; None if it does not. outputs: returns those for inputs, computed in an
+    arena, unless `whole` repeats them. is_recorded: whether the launches in an arena are known;
     then later runs do not change them. launches: returns them; None if they are not all that the plan does.
     """
 
-    def outputs(self, base: Arrays, given: Mapping[Any, Array], arena: Arena, *told: Any) -> Any: ...
+    @property
+    def whole(self) -> Whole | None: ...
+    def outputs(self, base: Arrays, given: Mapping[Any, Array], arena: Arena, *told: Any) -> Sequence[Array]: ...
     def is_recorded(self, arena: Arena) -> bool: ...
     def launches(self, arena: Arena) -> Launches | None: ...
 
@@ -31,16 +44,28 @@ class Runs:
         """arenas: those of the graph. keep: keeps the launches, when they have been recorded. at_once: whether that may
         be after the first run, so that a process with one run keeps its plan, too."""
         self._plan, self._arenas, self._keep, self._may_keep = plan, arenas, keep, at_once
+        self._whole = plan.whole
 
-    def outputs(self, base: Arrays, given: Mapping[Any, Array], *told: Any) -> Any:
+    def outputs(self, base: Arrays, given: Mapping[Any, Array], *told: Any) -> Sequence[Array]:
         """Return the outputs for inputs. told: what the plan gets besides."""
-        arena = self._arenas.taken(base)
-        found = self._plan.outputs(base, given, arena, *told)
+        arenas = self._arenas
+        try:
+            arena = arenas.pop()
+        except IndexError:
+            arena = Arena(base.kept())
+        found: Sequence[Array] | None = None
+        if self._whole is not None:
+            program, inputs, order = self._whole
+            found = program.repeated(base, map(given.__getitem__, inputs), arena)
+            if found is not None:
+                found = [*map(found.__getitem__, order)]
+        if found is None:
+            found = self._plan.outputs(base, given, arena, *told)
         keep = self._keep  # another thread may keep the plan meanwhile
         if keep is not None and self._may_keep:
             self._keep_recorded(keep, arena)
         self._may_keep = True
-        self._arenas.append(arena)
+        arenas.append(arena)
         return found
 
     def _keep_recorded(self, keep: Callable[[Launches], None], arena: Arena) -> None:

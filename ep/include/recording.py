@@ -19,9 +19,9 @@ intermediate values. inputs: arrays that it reads. values: those of intermediate
 class Repeat(NamedTuple):
     """The launches of a recording.
 
-    run: has the inputs, and then the written arrays, like those of the recording. It returns whether all launches have
-    been done. If it returns False, some have been, or none. It raises what a handler of a signal raises. None for
-    launches that cannot be repeated, or are not worth it.
+    run: has the inputs, and then the written arrays, like those of the recording: new ones of `empty`, which become
+    results as they are. It returns whether all launches have been done. If it returns False, some have been, or none.
+    It raises what a handler of a signal raises. None for launches that cannot be repeated, or are not worth it.
     written: arrays like those that it writes.
     results: what the function returned.
     image: returns the launches in a form for other processes, from which `Arrays.restored` makes `run`; None if they

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
-from operator import index
+from itertools import repeat
+from operator import index, itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,11 +95,11 @@ def by_name(signatures: Sequence[Signature], given: Sequence[Any], named: Mappin
         raise TypeError(
             f"inputs: {len(given)} are given by position; the model takes {len(signatures)}: {_listed(signatures)}"
         )
-    found = {one.name: value for one, value in zip(signatures, given, strict=False)}
+    found: dict[str, Any] = dict(zip(map(itemgetter(0), signatures), given, strict=False))
     for name, value in found.items():
         if name in named:
             raise TypeError(f"input {name} is given twice, by position and by name")
-        if isinstance(value, Mapping):
+        if type(value) is not np.ndarray and isinstance(value, Mapping):
             raise TypeError(f"input {name} is a {type(value).__qualname__}; give inputs by name as model(**inputs)")
     return found | {**named}
 
@@ -107,7 +108,7 @@ def as_names(outputs: Any, signatures: Sequence[Signature]) -> tuple[str, ...]:
     """Return the names of the outputs that a run gives; TypeError for what is not a sequence of names."""
     if not isinstance(outputs, str | bytes) and isinstance(outputs, Iterable):
         found = tuple(outputs)
-        if all(isinstance(one, str) for one in found):
+        if all(map(isinstance, found, repeat(str))):
             return found
     given, known = f"outputs is {shown(outputs)} ({type(outputs).__qualname__})", [one.name for one in signatures]
     hint = ""

@@ -11,6 +11,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.common.plans.stored_plan import Launches
 from ep.common.progress import Progress
 from ep.expressions.memory import Arena, Arenas
+from ep.expressions.runs import Whole
 from ep.include.arrays import Array, Arrays
 from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
@@ -37,6 +38,14 @@ class Plan:
         """Whether no node is computed by itself, and no plan follows."""
         return self._planned.cut is None
 
+    @property
+    def whole(self) -> Whole | None:
+        """The program, if it gives all outputs, in any order."""
+        planned = self._planned
+        if planned.cut is not None or not {*planned.wanted} <= {*planned.results}:
+            return None
+        return Whole(planned.program, [*planned.given], [planned.results.index(name) for name in planned.wanted])
+
     def is_recorded(self, arena: Arena) -> bool:
         """Return whether the launches in an arena are known: then later runs do not change them."""
         return self._planned.named.is_recorded(arena)
@@ -47,11 +56,14 @@ class Plan:
 
     def outputs(
         self, base: Arrays, values: Mapping[str, Array], arena: Arena, progress: Progress | None = None
-    ) -> tuple[Array, ...]:
+    ) -> list[Array]:
         """Return the outputs that the plan is for. values: the inputs, by name. progress: is told about the steps."""
-        wanted = self._planned.wanted
-        found = self.computed(base, dict(values), arena, wanted, progress)
-        return tuple([found[name] for name in wanted])
+        planned, found = self._planned, dict(values)
+        if self.whole is None:
+            found = self.computed(base, found, arena, planned.wanted, progress)
+        else:
+            planned.run(base, found, arena, progress)
+        return [found[name] for name in planned.wanted]
 
     def computed(
         self,
@@ -68,7 +80,11 @@ class Plan:
         plan, found = self, dict[str, Array]()
         while True:
             planned = plan._planned
-            planned.run(base, values, arena, progress)
+            results = planned.program.repeated(base, map(values.__getitem__, planned.given), arena)
+            if results is None:
+                planned.run(base, values, arena, progress)
+            else:
+                values.update(zip(planned.results, results, strict=True))
             found.update((name, values[name]) for name in wanted if name in planned.results)
             if planned.cut is None:
                 break

@@ -92,7 +92,7 @@ class Planned:
         return Sized.of(self.value(name)) if name in self.fixed or name in self.known.constants else None
 
     def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None) -> None:
-        """Run the program; add its results to `values`, which has the inputs, by name."""
+        """Compute the program, not by `repeated`; add its results to `values`, which has the inputs, by name."""
         if progress is not None:
             progress.expect(self.program.num_launches)
         given = {position: values[name] for name, position in self.given.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -47,9 +47,9 @@ class Stored(StoredPlans):
             self._has_signatures = True
 
 
-def key_of(wanted: Sequence[str], values: Mapping[str, Array]) -> object:
+def key_of(wanted: Sequence[str], values: Mapping[str, Array]) -> Hashable:
     """Return the key of the plan for outputs and inputs, by name."""
-    return wanted, [(name, tuple(one.shape), str(np.dtype(one.dtype))) for name, one in values.items()]
+    return wanted, tuple([(name, tuple(one.shape), str(np.dtype(one.dtype))) for name, one in values.items()])
 
 
 def _signatures(contents: bytes) -> Signatures:

@@ -36,9 +36,14 @@ class Repeated:
     def __call__(self, *given):
         """Return the results, on the host."""
         arrays, found = [placed(self._device, one) for one in given], []
-        named = dict(zip(self._given, arrays, strict=True))
-        self._calls = calls_of(lambda: found.extend(self._program.run(self._base, named, {}, self._arena)))
+        self._calls = calls_of(lambda: found.extend(self._run(arrays)))
         return [ops.copy_to_host(one) for one in found]
+
+    def _run(self, arrays):
+        found = self._program.repeated(self._base, arrays, self._arena)
+        if found is None:
+            found = self._program.run(self._base, dict(zip(self._given, arrays, strict=True)), {}, self._arena)
+        return found
 
     def is_repeated(self):
         """Whether the last call took few functions of Python; devices other than the CPU may decide."""

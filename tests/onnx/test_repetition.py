@@ -267,3 +267,18 @@ print("done")
 def test_products_without_memory():
     """A list leaves a launch that lacks memory to Python, which raises MemoryError; the next runs are right."""
     assert run_code(STARVED + REPEATED) == "done\n"
+
+
+def test_a_repeated_run_passes_few_frames(rng):
+    x = rng.standard_normal((3, 5), np.float32)
+    nodes = [("MatMul", ["x", "w"], ["m"]), ("Softmax", ["m"], ["s"]), ("Add", ["s", "x"], ["y"])]
+    model = model_of(nodes, [("x", (3, 5))], [("y", (3, 5)), ("m", (3, 5))], [("w", np.ones((5, 5), np.float32))])
+    loaded = ep.onnx.load(model)
+    for _ in range(3):
+        expected = loaded(x)
+    assert calls_of(lambda: loaded(x)) <= 1 + 8
+    assert calls_of(lambda: loaded.run(["m", "y"], {"x": x})) > 8  # a plan for other outputs
+    loaded.run(["m", "y"], {"x": x})
+    assert calls_of(lambda: loaded.run(["m", "y"], {"x": x})) <= 1 + 8
+    for one, other in zip(loaded(x), expected, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -40,6 +40,8 @@ def test_a_plan_that_another_thread_keeps_meanwhile():
     kept = []
 
     class Recorded:
+        whole = None
+
         def outputs(self, base, given, arena):
             return ()
 

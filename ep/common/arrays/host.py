@@ -145,8 +145,7 @@ class HostArrays(Arrays):
                 array = array[tuple(None if axis is None else slice(None) for axis in axes)]
         return array if shape is None else np.broadcast_to(array, shape)
 
-    def may_share_memory(self, one: NDArray, other: NDArray) -> bool:
-        return np.may_share_memory(one, other)
+    may_share_memory: Any = staticmethod(np.may_share_memory)
 
     def is_same(self, one: NDArray, other: NDArray) -> bool:
         places = [each.__array_interface__["data"][0] for each in (one, other)]
