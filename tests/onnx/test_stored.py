@@ -4,12 +4,14 @@ import gc
 import json
 import os
 import re
+import sys
 import threading
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from onnx import TensorProto
 
 import ep.onnx
 from ep.common.native import machine_code
@@ -95,6 +97,48 @@ def test_indices_that_launches_compute(tmp_path, rng, dtype):
     np.testing.assert_array_equal(again(i=negative)[0], np.maximum(table[negative + 1], 0))
 
 
+GATHERS = {
+    "inputs": [("Gather", ["t", "i"], ["y"])],
+    "computed ones": [("Add", ["i", "zero"], ["j"]), ("Gather", ["t", "j"], ["y"])],
+    "gathered ones": [("Gather", ["places", "i"], ["j"]), ("Gather", ["t", "j"], ["y"])],
+    "gathered and cast ones": [("Gather", ["places", "i"], ["k"]), ("Cast", ["k"], ["j"], {"to": TensorProto.INT32}),
+                               ("Gather", ["t", "j"], ["y"])],
+    "a part": [("Slice", ["i", "first", "last"], ["j"]), ("Gather", ["t", "j"], ["y"])],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", GATHERS)
+@pytest.mark.parametrize("dtype", [np.int64, np.int32])
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_plan_has_indices_of_any_sign(tmp_path, rng, kind, dtype, first):
+    """Whether the run that is recorded has negative indices does not matter to the others."""
+    table, places = rng.standard_normal((13, 5), np.float32), rng.integers(-13, 13, 9).astype(dtype)
+    constants = [
+        ("t", table),
+        ("places", places),
+        ("zero", dtype([0])),
+        ("first", np.array([1])),
+        ("last", np.array([4])),
+    ]
+    size = 3 if kind == "a part" else 7
+    inputs = [("i", (7,), onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))]
+    model = model_of(GATHERS[kind], inputs, [("y", (size, 5))], constants)
+    given = [np.array(i, dtype) for i in ([0, 3, 8, 3, 1, 2, 5], [-1, 3, -9, 0, -2, 8, -5])]
+    expected = []
+    for i in given:
+        rows = places[i] if "gathered" in kind else i[1:4] if kind == "a part" else i
+        expected.append(table[rows])
+    _, again, is_read = run_once(tmp_path, model, {"i": given[first]})
+    for k in (first, 1 - first, 0, 1):
+        np.testing.assert_array_equal(again(i=given[k])[0], expected[k])
+    assert not is_read()
+    wrong = given[1].copy()
+    wrong[2] = 13
+    with pytest.raises(IndexError, match="is 13"):
+        again(i=wrong)
+    np.testing.assert_array_equal(again(i=given[first])[0], expected[first])
+
+
 def test_errors_of_inputs_need_no_graph(tmp_path, gathered):
     model, given, *_ = gathered
     _, again, is_read = run_once(tmp_path, model, given)
@@ -148,21 +192,43 @@ def test_a_file_that_is_written_over_is_not_read_as_the_one_that_was_loaded(tmp_
         again(i=np.arange(3))
 
 
-def test_files_are_closed_with_their_models(tmp_path, gathered):
-    model, given, *_ = gathered
-    path, folder = written(tmp_path, model), Path("/proc/self/fd")
-    if not folder.exists():
+def test_a_plan_that_is_dropped_leaves_nothing(tmp_path, rng):
+    """Objects, mapped memory and open files are those of before, without the garbage collector; and memory."""
+    model, given = several(rng)
+    path, process = written(tmp_path, model), Path("/proc/self")
+    if not process.exists():
         pytest.skip("the system does not list open files")
+    loaded(path)[0](**given[0])
 
-    def is_open():
-        return any(os.path.realpath(one) == str(path) for one in folder.iterdir())
+    def left():
+        files = [os.path.realpath(one) for one in (process / "fd").iterdir()]
+        return len(gc.get_objects()), len((process / "maps").read_text().splitlines()), files.count(str(path))
 
-    again, _ = loaded(path)
-    again(**given)
-    assert is_open()
-    del again, _
-    gc.collect()
-    assert not is_open()
+    def run():
+        model = ep.onnx.load(path)
+        model(**given[0])
+        assert left()[2] == 1
+
+    def blocks():
+        gc.collect()  # also what Python keeps for new objects
+        return sys.getallocatedblocks()
+
+    for _ in range(5):
+        run()
+    before = blocks()
+    gc.disable()
+    try:
+        run()
+        first = left()
+        for _ in range(60):
+            run()
+        objects, mapped, files = (now - then for now, then in zip(left(), first, strict=True))
+    finally:
+        gc.enable()
+    assert objects < 60
+    assert mapped <= 2
+    assert files == 0
+    assert blocks() < before + 120
 
 
 def test_tensors_in_other_files_are_not_kept(tmp_path, gathered):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import inspect
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 
@@ -28,9 +29,6 @@ _new_bound: Final = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.POINTER(_MethodDe
 _new_method: Final = ctypes.pythonapi.PyDescr_NewMethod
 _new_method.restype = ctypes.py_object
 _new_method.argtypes = (ctypes.py_object, ctypes.POINTER(_MethodDef))
-
-_definitions: Final[list[_MethodDef]] = []
-"""The definitions that functions point to, kept for the lifetime of the process."""
 
 
 def bound_function(name: str, address: int, to: object, doc: str = "") -> Callable[..., Any]:
@@ -61,7 +59,6 @@ def doc_of_method(name: str, written: Any) -> str:
     return f"{name}{plain}\n--\n\n{written.__doc__ or ''}"
 
 
+@cache  # functions point to a definition, so it is kept for the lifetime of the process
 def _defined(name: str, address: int, flags: int, doc: str) -> Any:
-    definition = _MethodDef(name.encode(), address, flags, doc.encode() or None)
-    _definitions.append(definition)
-    return ctypes.byref(definition)
+    return ctypes.byref(_MethodDef(name.encode(), address, flags, doc.encode() or None))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -22,8 +23,6 @@ _LEAST: Final = 64
 """The fewest bytes of a constant that is looked for in the contents of the origin."""
 _LARGE: Final = 2**12
 """The fewest bytes of a constant that has a file."""
-_KEPT: Final = 256
-"""The most functions of plans that a workspace keeps."""
 _BYTE: Final = np.dtype(np.uint8)
 
 
@@ -70,16 +69,17 @@ class Stand(NamedTuple):
 
 
 class Workspace:
-    """Memory in which plans from the disk run one after another. functions: theirs, for this memory."""
+    """Memory in which plans from the disk run one after another.
+
+    functions: theirs, for this memory. One lives as long as its plan, which refers to the workspace.
+    """
 
     def __init__(self) -> None:
-        self.functions: dict[StoredPlan, Callable[..., bool]] = {}
+        self.functions = WeakKeyDictionary[StoredPlan, Callable[..., bool]]()
         self._block: Array | None = None
 
     def block(self, base: Arrays, num_bytes: int) -> Array:
         """Return so many bytes, or more."""
-        if len(self.functions) >= _KEPT:
-            self.functions.clear()
         if self._block is None or self._block.nbytes < num_bytes:
             self.functions.clear()
             self._block = base.empty((num_bytes,), _BYTE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class Words:
 
     words: np.ndarray[Any, Any]
     addresses: Sequence[int]
-    local: ClassVar[Sequence[int]] = ()
+    local: Sequence[int] = ()
 
     def __init__(self, words: np.ndarray[Any, Any], addresses: Sequence[int] = ()) -> None:
         self.words, self.addresses = words, addresses

@@ -77,7 +77,7 @@ class _Image:
         self._settings, self._streams = device.settings_address, device.streams
         self._functions: dict[Origin, int] = {}
         self._named_objects: dict[str, int] = {}
-        self._used_checks: dict[int, tuple[IndexCheck, Sequence[Any]]] = {}  # with where array and target are
+        self._used_checks: dict[int, tuple[IndexCheck, Any]] = {}  # with where the indices are
         self._blocks: dict[int, int] = {}  # by the number of an array, where its copy begins
         self._todo: list[int] = []
         self._end = 0
@@ -108,8 +108,8 @@ class _Image:
             "functions": [self._origin(thread_pool.work()[0]), self._origin(running), *self._functions],
             "objects": [*self._named_objects],
             "checks": [
-                (_numbered(array, firsts), one.shape, one.size, one.mode, _numbered(target, firsts))
-                for one, (array, target) in self._used_checks.values()
+                (_numbered(array, firsts), *_described(one), (data_address(one.address) - words.address) // 8)
+                for one, array in self._used_checks.values()
             ],
             "named": named_functions(),
             "addresses": len(sites),
@@ -162,18 +162,14 @@ class _Image:
             return "objects", self._named_objects.setdefault(name, len(self._named_objects)), 0
         if (check := self._checks.get(address)) is not None:
             if address not in self._used_checks:
-                self._used_checks[address] = check, [self._located(one) for one in (check.array, check.target)]
+                self._used_checks[address] = check, self._located(check.array)
             return "checks", [*self._used_checks].index(address), 0
         return "functions", self._functions.setdefault(self._origin(address), len(self._functions)), 0
 
-    def _located(self, array: int | NDArray | None) -> Any:
-        """Return where an array of a check is: kind, number and bytes of the target, type and shape. Arrays of the call
-        have numbers."""
-        if not isinstance(array, np.ndarray):
-            return array
-        if not array.flags.c_contiguous:
-            raise _UnknownError
-        return *self._target(data_address(array)), as_data_type(array.dtype).name, array.shape
+    def _located(self, array: int | NDArray) -> Any:
+        """Return where the indices of a check are: kind, number and bytes of the target. Arrays of the call have
+        numbers."""
+        return array if isinstance(array, int) else self._target(data_address(array))
 
     def _origin(self, address: int) -> Origin:
         origin = origin_of(address)
@@ -207,11 +203,15 @@ class _Reached:
 
 
 def _numbered(located: Any, firsts: Mapping[str, int]) -> Any:
-    """Return where an array of a check is, with the target by its number among all."""
+    """Return where the indices of a check are, with the target by its number among all."""
     if not isinstance(located, tuple):
         return located
     kind, number, *rest = located
     return firsts[kind] + number, *rest
+
+
+def _described(check: IndexCheck) -> tuple[Any, ...]:
+    return check.begin, check.shape, as_data_type(check.dtype).name, check.size, check.mode
 
 
 def _parts(one: Any) -> Iterator[Any]:

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from ep.common.arrays.host_indices import RESOLVERS
+from ep.common.native.object_layout import data_address
+from ep.cpu.shared.listed import CALLED, Listed
 from ep.include.errors import ArgumentIndexError
 
+NDArray = np.ndarray[Any, Any]
 
-class IndexCheck(NamedTuple):
+
+class IndexCheck:
     """A function of the arrays of a call that returns whether the launches may use indices.
 
-    array: the number of the array whose first elements are the indices; or the indices, if they are in other memory.
-    shape: that of the indices. size, mode: as for the functions in RESOLVERS. target: where the function writes those
-    that the launches read; None if they read the indices as they are.
+    array, begin: the number of a contiguous array of the call, and the first of their bytes in it; or the indices, if
+    they are in other memory. shape, dtype: theirs. size, mode: as for the functions in RESOLVERS.
+    address: a word of the list. The function writes to it the address of the indices that launches read.
     """
 
-    array: int | np.ndarray[Any, Any]
-    shape: tuple[int, ...]
-    size: int
-    mode: str
-    target: np.ndarray[Any, Any] | None = None
+    address: NDArray
 
-    def __call__(self, *given: np.ndarray[Any, Any]) -> bool:
+    def __init__(
+        self, array: int | NDArray, begin: int, shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mode: str
+    ) -> None:
+        self.array: Any = array
+        self.begin, self.shape, self.dtype, self.size, self.mode = begin, shape, dtype, size, mode
+        self._found: NDArray | None = None
+
+    def listed(self, plan: Any, args: Any) -> Listed:
+        """Return the call of the function in the form for a list."""
+        return Listed(CALLED, (id(self),), np.zeros(0, np.int64), (), ())
+
+    def __call__(self, *given: NDArray) -> bool:
         now = self.array
         if isinstance(now, int):
-            now = given[now].reshape(-1)[: math.prod(self.shape)].reshape(self.shape)
+            now = np.ndarray(self.shape, self.dtype, given[now], self.begin)
         try:
             found = RESOLVERS[self.mode](now, self.size)
         except ArgumentIndexError:
             return False  # the operator raises it again, with its own names
-        if self.target is None:
-            return found is now
-        self.target[...] = found
+        self._found = None if found is now else found  # not an array of the call, which would live as long
+        self.address[0] = data_address(found)
         return True

@@ -23,6 +23,7 @@ from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.map.strided import OPERAND, is_expected, launch_strided, set_array
+from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.context import CONTEXT_WORDS
@@ -32,13 +33,15 @@ from ep.cpu.threads.parallel import call_launcher
 from ep.include.primitive.structure import kMaxOperands
 
 _LIST: Final = layout("LaunchList", ndarray_type=ADDRESS, num_arrays=1, num_launches=1, begin=1)
-"""The words of a list. An OPERAND follows for each array, and at `begin` the launches."""
+"""The words of a list. An OPERAND follows for each array, then a word for the address that each check of indices
+writes, and at `begin` the launches."""
 
 _LAUNCH: Final = layout("ListedLaunch", kind=1, length=1, num_patches=1, num_frame=1, given=NOTED.frame)
 """A launch: its patches, of the layout PATCH, and then its frame follow. length: the words of all of these."""
 
 PATCH: Final = layout("Patch", place=1, array=1, offset=1)
-"""A word of the frame that is an address in an array: which array, and how many bytes from its own address."""
+"""A word of the frame that is an address in an array: which array, and how many bytes from its own address. The
+numbers after those of the arrays are of the indices that checks have found."""
 
 _MOST_FRAME: Final = max(CONTEXT_WORDS, kMaxOperands)
 
@@ -53,20 +56,30 @@ class LaunchList(Words):
     """
 
     def __init__(
-        self, arrays: Sequence[np.ndarray[Any, Any]], num_written: int, launches: Sequence[Any], held: Any
+        self,
+        arrays: Sequence[np.ndarray[Any, Any]],
+        num_written: int,
+        checks: Sequence[IndexCheck],
+        launches: Sequence[Any],
+        held: Any,
     ) -> None:
-        """arrays: like those of each call, the written ones last. launches: for each, a Listed, and its patches, which
-        are triples as in PATCH. held: what the launches need: it must not be freed."""
+        """arrays: like those of each call, the written ones last. checks: those that launches call. launches: for each,
+        a Listed, and its patches, which are triples as in PATCH. held: what the launches need: it must not be freed."""
         blocks = np.zeros((len(arrays), OPERAND.num_words), np.int64)
         for k, (block, array) in enumerate(zip(blocks, arrays, strict=True)):
             set_array(block, array, WRITEABLE * (k >= len(arrays) - num_written))
-        words = [id(np.ndarray), len(arrays), len(launches), _LIST.num_words + blocks.size, *blocks.ravel().tolist()]
+        found = _LIST.num_words + blocks.size
+        begin = found + len(checks)
+        words = [id(np.ndarray), len(arrays), len(launches), begin, *blocks.ravel().tolist(), *[0] * len(checks)]
         addresses = [*addresses_in(_LIST, OPERAND, len(arrays))]
         for one, patches in launches:
             launch, places = _words(one, patches)
             addresses += [len(words) + place for place in places]
             words += launch
         super().__init__(np.array(words, np.int64), addresses)
+        self.local = range(found, begin)
+        for place, check in zip(self.local, checks, strict=True):
+            check.address = self.words[place : place + 1]
         self.held = held
         self.run: Callable[..., bool] = list_function(running(), self.words, held)
 
@@ -123,7 +136,11 @@ def _run(holder, args, num_args, names):
         patch, num_patches = launch + 8 * _LAUNCH.num_words, load_word(launch, _LAUNCH.num_patches)
         copy_bytes(frame, patch + 8 * PATCH.num_words * num_patches, 8 * load_word(launch, _LAUNCH.num_frame))
         for _ in range(num_patches):
-            address = load_word(load_word(args, load_word(patch, PATCH.array)) + DATA, 0)
+            array = load_word(patch, PATCH.array)
+            if array < num_arrays:
+                address = load_word(load_word(args, array) + DATA, 0)
+            else:
+                address = load_word(block, array - num_arrays)
             store_word(frame, load_word(patch, PATCH.place), address + load_word(patch, PATCH.offset))
             patch += 8 * PATCH.num_words
         if _is_refused(launch, frame, args, num_arrays):

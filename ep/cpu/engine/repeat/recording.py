@@ -11,14 +11,13 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.host import HostArrays
-from ep.common.lazy import lazy
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.strides import span
 from ep.cpu.device.stream import RecordingStream
 from ep.cpu.engine.entry import install_noting
 from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.launch_list import LaunchList, running
-from ep.cpu.shared.listed import CALLED, Listed
+from ep.cpu.shared.listed import Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import kMaxNumDims
@@ -85,10 +84,11 @@ class CpuRecording(Recording):
         return copy
 
     def resolved(self, indices: NDArray, size: int, mode: str, found: NDArray) -> NDArray:
-        """Note that indices are checked, and return those found; a check of constant ones is not repeated."""
-        self._launches.append((_Checked(indices, size, mode, found), None, (found,)))
-        if found is not indices:
-            self._constants.append(found)  # in the same memory at each call: the check writes it
+        """Note that indices are checked, and return those found, in memory that nothing else is in: it tells which
+        launches read them. A check of constant ones is not repeated."""
+        found = found.copy() if found is indices else found
+        check = IndexCheck(indices, 0, indices.shape, indices.dtype, size, mode)
+        self._launches.append((check, None, (found,)))
         return found
 
     def _image(self, made: LaunchList, constants: Sequence[NDArray]) -> bytes | None:
@@ -101,9 +101,11 @@ class CpuRecording(Recording):
         arrays = [*self._inputs, *self._written]
         if not self._is_whole or not self._launches or max(one.ndim for one in arrays) > kMaxNumDims:
             return None
-        launches = self._without_constant_checks(_Places(arrays, [*self._memory, *self._changing]))
+        launches, checks, found = self._checked(arrays)
+        if not all(arrays[one.array].flags.c_contiguous for one in checks if isinstance(one.array, int)):
+            return None
         fixed = [*constants, *self._constants, *self._memory]
-        places, listed, held = _Places(arrays, fixed), [], [*fixed, *(one.dtype for one in arrays)]
+        places, listed, held = _Places([*arrays, *found], fixed), [], [*fixed, *(one.dtype for one in arrays)]
         for primitive, plan, args in launches:
             one = primitive.listed(plan, args)
             numbers = [number for number in _numbers(args) if places.of(data_address(number)) is None]
@@ -112,20 +114,26 @@ class CpuRecording(Recording):
                 return None
             listed.append((one, patches))
             held += primitive, plan, *numbers
-        return LaunchList(arrays, len(self._written), listed, held)
+        return LaunchList(arrays, len(self._written), checks, listed, held)
 
-    def _without_constant_checks(self, changing: _Places) -> list[tuple[Any, Any, Any]]:
-        """Return the launches without checks of indices that are the same at each call, whose results are constants."""
-        found = []
+    def _checked(self, arrays: Sequence[NDArray]) -> tuple[list[Any], list[IndexCheck], list[NDArray]]:
+        """Return the launches, the checks of indices among these, and what each has found. A check of indices that are
+        the same at each call is not repeated: what it has found is a constant."""
+        changing = _Places(arrays, [*self._memory, *self._changing])
+        launches, checks, found = list[Any](), list[IndexCheck](), list[NDArray]()
         for launch in self._launches:
             check, _, args = launch
-            if isinstance(check, _Checked):
-                check.place = changing.of(data_address(check.indices))
-                if check.place is None:
+            if isinstance(check, IndexCheck):
+                place = changing.of(data_address(check.array))
+                if place is None:
                     self._constants += args
                     continue
-            found.append(launch)
-        return found
+                if place[0] != _FIXED:
+                    check.array, check.begin = place
+                checks.append(check)
+                found += args
+            launches.append(launch)
+        return launches, checks, found
 
 
 class _Recorded(HostArrays):
@@ -155,35 +163,6 @@ class _Recorded(HostArrays):
 
     def copy_from_host(self, array: NDArray) -> NDArray:
         return self._recording.copied(array, super().copy_from_host(array))
-
-
-class _Checked:
-    """A check of indices, which Python does between launches.
-
-    place: where they are, as `_Places` has it; None if they are the same at each call.
-    """
-
-    place: tuple[int, int] | None = None
-
-    def __init__(self, indices: NDArray, size: int, mode: str, found: NDArray) -> None:
-        self.indices, self._size, self._mode = indices, size, mode
-        self._target = None if found is indices else found
-
-    def listed(self, plan: Any, args: tuple[NDArray]) -> Listed | None:
-        """Return the check in the form for a list of launches; None if the indices are a part of an array."""
-        assert self.place is not None
-        if self.place[0] != _FIXED and self.place[1]:
-            return None
-        check = self.check
-        del self.indices  # the list holds this object, and must not hold the array of a call
-        return Listed(CALLED, (id(check),), np.zeros(0, np.int64), (), ())
-
-    @lazy
-    def check(self) -> IndexCheck:
-        """The function that the list calls."""
-        number, _ = self.place or (_FIXED, 0)
-        array = self.indices if number == _FIXED else number
-        return IndexCheck(array, self.indices.shape, self._size, self._mode, self._target)
 
 
 class _Places:

@@ -52,8 +52,8 @@ def restored(image: bytes, constants: Sequence[NDArray], block: Callable[[int], 
     arrays = [data, *memory, *constants]
     try:
         checks = [
-            IndexCheck(_part(arrays, array), tuple(shape), size, mode, _part(arrays, target))
-            for array, shape, size, mode, target in header["checks"]
+            IndexCheck(_part(arrays, array, shape, name), begin, tuple(shape), DataType[name].dtype, size, mode)
+            for array, begin, shape, name, size, mode, _ in header["checks"]
         ]
     except (IndexError, TypeError, ValueError):  # the part is not inside
         return None
@@ -79,6 +79,8 @@ def restored(image: bytes, constants: Sequence[NDArray], block: Callable[[int], 
     ):
         return None  # nothing is written outside of the data
     words[places // 8] = targets[of] + offsets
+    for check, (*_, place) in zip(checks, header["checks"], strict=True):
+        check.address = words[begin + place :][:1]
     run = list_function(running, words[begin:][:size], (data, memory, constants, objects, checks))
 
     def launched(*arrays: NDArray) -> bool:
@@ -102,14 +104,14 @@ def _are_below(numbers: NDArray, end: Any) -> bool:
     return bool(((numbers >= 0) & (numbers < end)).all())
 
 
-def _part(arrays: Sequence[NDArray], located: Any) -> Any:
-    """Return the array of a check that is in one of the arrays; those of the call have numbers.
+def _part(arrays: Sequence[NDArray], located: Any, shape: Sequence[int], name: str) -> Any:
+    """Return the indices of a check that are in one of the arrays; arrays of the call have numbers.
 
-    located: which one, its first byte there, type and shape. Raises an error if there is none.
+    located: which one, and the first byte there. Raises an error if they are not inside.
     """
     if not isinstance(located, list):
         return located
-    number, begin, name, shape = located
+    number, begin = located
     return np.ndarray(shape, DataType[name].dtype, arrays[number].reshape(-1).view(np.uint8), begin)
 
 
