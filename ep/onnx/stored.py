@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ep.common.kernel_cache.headed import DamagedError, record_of
 from ep.common.plans.stored_plan import Launches, Origin
 from ep.common.plans.stored_plans import StoredPlans
 from ep.include.arrays import Array
@@ -52,9 +53,16 @@ def key_of(wanted: Sequence[str], values: Mapping[str, Array]) -> Hashable:
     return wanted, tuple([(name, tuple(one.shape), str(np.dtype(one.dtype))) for name, one in values.items()])
 
 
-def _signatures(contents: bytes) -> Signatures:
-    inputs, outputs = (
-        tuple(Signature(name, DataType[of].dtype, None if shape is None else tuple(shape)) for name, of, shape in some)
-        for some in json.loads(contents)
-    )
+_Said: TypeAlias = tuple[tuple[str, str, tuple[int | str | None, ...] | None], ...]
+
+
+def _signatures(contents: bytes) -> Signatures | None:
+    """Return the signatures in a file; None if it is damaged."""
+    try:
+        inputs, outputs = (
+            tuple(Signature(name, DataType[type_name].dtype, shape) for name, type_name, shape in some)
+            for some in record_of(tuple[_Said, _Said], contents)
+        )
+    except (DamagedError, KeyError):
+        return None
     return inputs, outputs

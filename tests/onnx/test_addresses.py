@@ -16,6 +16,7 @@ from ep.common.arrays.on_device import arrays_on
 from ep.common.kernel_cache.headed import header_of, with_header
 from ep.common.native.object_layout import data_address
 from ep.cpu.engine.repeat import image
+from ep.cpu.engine.repeat.image_header import ImageHeader
 from ep.cpu.engine.repeat.restored import restored
 from ep.include.primitive import ConstantPadFactory, FillFactory, OneHotFactory
 from tests.onnx.kept import run_once, written
@@ -242,8 +243,8 @@ def test_what_an_address_is_in():
 def test_an_image_with_a_wrong_place_target_or_offset_is_not_restored(damage):
     fill = RequirePrimitive(FillFactory, DeviceType.kCPU, "int64")
     made, _ = recorded(lambda stream, y: fill.Launch(stream, y, 7, 8))
-    header, begin = header_of(made)
-    sites = np.frombuffer(made, np.int64, 3 * header["addresses"], begin).reshape(-1, 3).copy()
+    header, begin = header_of(ImageHeader, made)
+    sites = np.frombuffer(made, np.int64, 3 * header.addresses, begin).reshape(-1, 3).copy()
     rest = made[begin + sites.nbytes :]
     assert restored(with_header(header, sites.tobytes(), rest), [], memory) is not None
     for row in range(len(sites)):
@@ -251,4 +252,4 @@ def test_an_image_with_a_wrong_place_target_or_offset_is_not_restored(damage):
         wrong[row, column] = value
         assert restored(with_header(header, wrong.tobytes(), rest), [], memory) is None
     for words in ([-1, 8], [len(rest), 1], [0, len(rest)]):
-        assert restored(with_header({**header, "words": words}, sites.tobytes(), rest), [], memory) is None
+        assert restored(with_header(header._replace(words=words), sites.tobytes(), rest), [], memory) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable
 from typing import Any, Final
 from weakref import WeakValueDictionary, ref
@@ -45,7 +46,10 @@ class Constants:
         found = self._known.get((key, shape))
         if found is None:
             like = self._known.get((key, None))
-            made = base.copy_from_host(read()) if like is None else like.reshape(shape)
+            if like is not None and like.size == math.prod(shape):
+                made = like.reshape(shape)
+            else:
+                made = base.copy_from_host(read())
             try:
                 found = self._known.setdefault((key, shape), made)  # another thread may have been faster
             except TypeError:  # arrays of another package's device, to which there are no weak references

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
@@ -11,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ep.common.arrays.constants import CONSTANTS
-from ep.common.kernel_cache.headed import header_of, with_header
+from ep.common.kernel_cache.headed import DamagedError, header_of, with_header
 from ep.include.additions import has_additions
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType, as_data_type
@@ -42,13 +44,13 @@ class Origin(NamedTuple):
 class Launches(NamedTuple):
     """The recorded launches of a plan.
 
-    image: see `Repeat`. inputs: the names, or the numbers, of the arrays that they read. written: shape and dtype of
+    image: see `Repeat`. inputs: the names of the arrays that they read. written: shape and dtype of
     those that they write. results: for each output the number of its written array, and its shape. constants: the
     arrays that the image needs, on the host.
     """
 
     image: bytes
-    inputs: Sequence[Any]
+    inputs: Sequence[str]
     written: Sequence[tuple[Sequence[int], np.dtype[Any]]]
     results: Sequence[tuple[int, Sequence[int]]]
     constants: Sequence[NDArray]
@@ -64,8 +66,34 @@ class Stand(NamedTuple):
     digest: str
     is_file: bool
     offset: int
-    shape: Sequence[int]
+    shape: tuple[int, ...]
     type_name: str
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of the constant."""
+        return math.prod(self.shape) * DataType[self.type_name].itemsize
+
+
+class Header(NamedTuple):
+    """The header of a plan's file; after it come the image, and constants that are nowhere else.
+
+    inputs, results: as for `Launches`. written: shapes and names of types. image: the number of its bytes.
+    """
+
+    inputs: tuple[str, ...]
+    written: tuple[tuple[tuple[int, ...], str], ...]
+    results: tuple[tuple[int, tuple[int, ...]], ...]
+    constants: tuple[Stand, ...]
+    image: int
+
+
+class Contents(NamedTuple):
+    """The contents of a plan's file. own: of the constants that are nowhere else."""
+
+    header: Header
+    image: bytes
+    own: bytes
 
 
 class Workspace:
@@ -92,8 +120,8 @@ class StoredPlan(ProcessBound):
     def __init__(
         self,
         origin: Origin,
-        contents: bytes,
-        read_again: Callable[[], bytes | None],
+        contents: Contents,
+        read_again: Callable[[], Contents | None],
         reading: Callable[[], AbstractContextManager[Callable[[str], bytes | None]]],
         workspaces: list[Workspace],
     ) -> None:
@@ -103,22 +131,19 @@ class StoredPlan(ProcessBound):
         reading: a block with the function that returns the contents of a constant with a file, by its digest; None for
         one that is not on disk.
         """
-        self._origin, self._contents, self._read_again = origin, contents, read_again
+        self._origin, self._header, self._read_again = origin, contents.header, read_again
+        self._contents: Contents | None = contents
         self._reading, self._workspaces = reading, workspaces
-        header, begin = header_of(contents)
-        self._inputs: list[Any] = header["inputs"]
-        self._written = [(tuple(shape), DataType[name].dtype) for shape, name in header["written"]]
-        self._results = [(number, tuple(shape)) for number, shape in header["results"]]
-        self._gives_written = self._results == [(k, shape) for k, (shape, _) in enumerate(self._written)]
-        self._stands = [*_stands(header)]
-        self._image, self._own = begin, begin + header["image"]
+        self._inputs, self._results = self._header.inputs, self._header.results
+        self._written = [(shape, DataType[name].dtype) for shape, name in self._header.written]
+        self._gives_written = self._results == tuple((k, shape) for k, (shape, _) in enumerate(self._written))
         self._constants: list[Array] | None = None
 
     def outputs(self, base: Arrays, values: Mapping[Any, Array]) -> tuple[Array, ...] | None:
-        """Return the outputs. values: the inputs, by name or by number.
+        """Return the outputs. values: the inputs, by name.
 
-        Returns None if the launches cannot be repeated: kernels or constants are no longer on disk, an index is wrong,
-        or another package has registered kernels meanwhile.
+        Returns None if the launches cannot be repeated: kernels or constants are no longer on disk, the file is damaged
+        or of other inputs, an index is wrong, or another package has registered kernels meanwhile.
         """
         if has_additions():
             return None
@@ -126,7 +151,7 @@ class StoredPlan(ProcessBound):
             workspace = self._workspaces.pop()
         except IndexError:
             workspace = Workspace()
-        run = workspace.functions.get(self) or self._restored(base, workspace)
+        run = workspace.functions.get(self) or self._restored(base, workspace, values)
         written = [base.empty(*one) for one in self._written]
         done = run is not None and run(*[values[name] for name in self._inputs], *written)
         self._workspaces.append(workspace)
@@ -134,21 +159,21 @@ class StoredPlan(ProcessBound):
             return None
         return tuple(written if self._gives_written else results_in(written, self._results))
 
-    def _restored(self, base: Arrays, workspace: Workspace) -> Callable[..., bool] | None:
-        contents, self._contents = self._contents or self._read_again() or b"", b""
-        if not contents:
+    def _restored(self, base: Arrays, workspace: Workspace, values: Mapping[Any, Array]) -> Callable[..., bool] | None:
+        contents, self._contents = self._contents or self._read_again(), None
+        if contents is None or contents.header != self._header or not values.keys() >= {*self._inputs}:
             return None
         if self._constants is None:
-            have_files, of_origin = any(one.is_file for one in self._stands), cache(self._origin.contents)
+            stands = self._header.constants
+            have_files, of_origin = any(one.is_file for one in stands), cache(self._origin.contents)
             try:
                 with self._reading() if have_files else nullcontext(_no_file) as constant:
-                    self._constants = [self._placed(base, contents, one, constant, of_origin) for one in self._stands]
+                    self._constants = [self._placed(base, contents.own, one, constant, of_origin) for one in stands]
             except _MissingError:
                 return None
             finally:
                 self._origin.forget()
-        image = contents[self._image : self._own]
-        found = base.restored(image, self._constants, partial(workspace.block, base))
+        found = base.restored(contents.image, self._constants, partial(workspace.block, base))
         if found is not None:
             workspace.functions[self] = found
         return found
@@ -156,20 +181,20 @@ class StoredPlan(ProcessBound):
     def _placed(
         self,
         base: Arrays,
-        contents: bytes,
+        own: bytes,
         stand: Stand,
         constant: Callable[[str], bytes | None],
         of_origin: Callable[[], bytes],
     ) -> Array:
         """Return a constant on the device.
 
-        contents: those of the file. constant: reads one that has a file. of_origin: reads those of the origin, once
-        for all constants.
+        own: those in the file of the plan. constant: reads one that has a file. of_origin: reads the contents of the
+        origin, once for all constants. Raises _MissingError.
         """
-        dtype, shape = DataType[stand.type_name].dtype, tuple(stand.shape)
+        dtype, shape = DataType[stand.type_name].dtype, stand.shape
 
         def read() -> NDArray:
-            raw, begin = contents, self._own + stand.offset
+            raw, begin = own, stand.offset
             if stand.is_file:
                 found = constant(stand.digest)
                 if found is None:
@@ -177,8 +202,9 @@ class StoredPlan(ProcessBound):
                 raw, begin = found, 0
             elif stand.digest:
                 raw, begin = of_origin(), stand.offset
-            count = int(np.prod(shape)) * dtype.itemsize
-            return np.frombuffer(raw, np.uint8, count, begin).view(dtype).reshape(shape)
+            if begin + stand.num_bytes > len(raw):
+                raise _MissingError
+            return np.frombuffer(raw, np.uint8, stand.num_bytes, begin).view(dtype).reshape(shape)
 
         if stand.digest:
             return CONSTANTS.found(base, stand.digest, dtype, shape, read)
@@ -193,13 +219,36 @@ class _MissingError(Exception):
     """Raised for a constant whose file has been removed or damaged."""
 
 
-def _stands(header: Mapping[str, Any]) -> Iterator[Stand]:
-    return (Stand(*one) for one in header["constants"])
+def unpacked(contents: bytes) -> Contents | None:
+    """Return the parts of a file that `packed` has made; None if they are damaged, or of another version of ep."""
+    try:
+        header, begin = header_of(Header, contents)
+    except DamagedError:
+        return None
+    own = begin + header.image
+    found = Contents(header, contents[begin:own], contents[own:])
+    return found if own <= len(contents) and _are_valid(header, len(found.own)) else None
+
+
+def _are_valid(header: Header, num_own: int) -> bool:
+    """Return whether a header refers to types, arrays and bytes that there are. num_own: bytes in the plan itself."""
+    sizes = [math.prod(shape) for shape, _ in header.written]
+    return (
+        all(name in DataType.__members__ for *_, name in (*header.written, *header.constants))
+        and all(number < len(sizes) and math.prod(shape) == sizes[number] for number, shape in header.results)
+        and all(
+            re.fullmatch("[0-9a-f]{64}", one.digest)
+            if one.digest or one.is_file
+            else one.offset + one.num_bytes <= num_own
+            for one in header.constants
+        )
+    )
 
 
 def digests_in(contents: bytes) -> list[str]:
-    """Return the digests of a plan's constants. Plans of earlier sources of ep may have a header without any."""
-    return [first for first, *_ in header_of(contents)[0]["constants"] if isinstance(first, str)]
+    """Return the digests of a plan's constants; none of a plan of other sources of ep that cannot be read."""
+    found = unpacked(contents)
+    return [] if found is None else [one.digest for one in found.header.constants]
 
 
 def packed(launches: Launches, of_origin: bytes) -> tuple[bytes, dict[str, NDArray]]:
@@ -227,11 +276,7 @@ def packed(launches: Launches, of_origin: bytes) -> tuple[bytes, dict[str, NDArr
             stands.append(Stand("", False, end, *described))
             own.append(one.tobytes())
             end += one.nbytes
-    header = {
-        "inputs": launches.inputs,
-        "written": [(shape, as_data_type(dtype).name) for shape, dtype in launches.written],
-        "results": launches.results,
-        "constants": stands,
-        "image": len(launches.image),
-    }
+    written = tuple([(tuple(shape), as_data_type(dtype).name) for shape, dtype in launches.written])
+    results = tuple([(number, tuple(shape)) for number, shape in launches.results])
+    header = Header(tuple(launches.inputs), written, results, tuple(stands), len(launches.image))
     return with_header(header, launches.image, *own), large

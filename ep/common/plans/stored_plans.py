@@ -16,7 +16,7 @@ from typing import Final, TypeVar
 
 from ep.common.arrays.on_device import arrays_on
 from ep.common.kernel_cache.versions import version
-from ep.common.plans.stored_plan import Launches, Origin, StoredPlan, Workspace, digests_in, packed
+from ep.common.plans.stored_plan import Launches, Origin, StoredPlan, Workspace, digests_in, packed, unpacked
 from ep.include.additions import has_additions
 from ep.include.compiled_kernels import KEPT
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -52,11 +52,11 @@ class StoredPlans:
         """Return a plan; None if it is not on disk. A process with kernels of other packages makes its own plans."""
         if has_additions():
             return None
-        contents = self.read("launches", key, bytes)
+        read = partial(self.read, "launches", key, unpacked)
+        contents = read()
         if contents is None:
             return None
-        read_again = partial(self.read, "launches", key, bytes)
-        return StoredPlan(self._origin, contents, read_again, self._reading, self._workspaces)
+        return StoredPlan(self._origin, contents, read, self._reading, self._workspaces)
 
     def keep_plan(self, key: object, launches: Launches) -> None:
         """Write a plan, unless its origin has been removed, or has changed."""

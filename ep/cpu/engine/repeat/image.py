@@ -21,8 +21,8 @@ from ep.common.kernel_cache.headed import with_header
 from ep.common.native.machine_code import Origin, named_functions, origin_of
 from ep.common.native.object_layout import data_address
 from ep.common.native.target import target
+from ep.cpu.engine.repeat.image_header import OBJECTS, Check, ImageHeader
 from ep.cpu.engine.repeat.index_check import IndexCheck
-from ep.cpu.engine.repeat.restored import OBJECTS
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.shared.context import ITSELF, LATER, NONE
@@ -58,10 +58,7 @@ def image_of(
 
 
 class _Image:
-    """The parts of an image.
-
-    Its targets are, in this order: the copied words; memory, constants, functions, the settings, objects, and checks.
-    """
+    """The parts of an image."""
 
     def __init__(self, held: Sequence[Any], constants: Sequence[NDArray], memory: Sequence[NDArray]) -> None:
         known = {id(one) for one in (*constants, *memory)}
@@ -101,20 +98,17 @@ class _Image:
             data[self._blocks[number] :][: copy.nbytes] = copy.view(np.uint8)
         firsts = self._firsts()
         addresses = np.array([(at, firsts[kind] + of, offset) for at, kind, of, offset in sites], np.int64)
-        header = {
-            "target": target(CACHE),
-            "words": (self._blocks[place] // 8, words.words.size),
-            "memory": [(begin % LINE, end - begin) for begin, end in self._memory],
-            "functions": [self._origin(thread_pool.work()[0]), self._origin(running), *self._functions],
-            "objects": [*self._named_objects],
-            "checks": [
-                (_numbered(array, firsts), *_described(one), (data_address(one.address) - words.address) // 8)
-                for one, array in self._used_checks.values()
-            ],
-            "named": named_functions(),
-            "addresses": len(sites),
-            "streams": self._streams,  # whether launches may use non-temporal stores
-        }
+        header = ImageHeader(
+            target=target(CACHE),
+            words=(self._blocks[place] // 8, words.words.size),
+            memory=tuple([(begin % LINE, end - begin) for begin, end in self._memory]),
+            functions=(self._origin(thread_pool.work()[0]), self._origin(running), *self._functions),
+            objects=tuple(self._named_objects),
+            checks=tuple([_described(*each, firsts, words) for each in self._used_checks.values()]),
+            named=named_functions(),
+            addresses=len(sites),
+            streams=self._streams,
+        )
         return with_header(header, addresses.tobytes(), data.tobytes())
 
     def _firsts(self) -> dict[str, int]:
@@ -202,16 +196,11 @@ class _Reached:
             todo.extend(_parts(one))
 
 
-def _numbered(located: Any, firsts: Mapping[str, int]) -> Any:
-    """Return where the indices of a check are, with the target by its number among all."""
-    if not isinstance(located, tuple):
-        return located
-    kind, number, *rest = located
-    return firsts[kind] + number, *rest
-
-
-def _described(check: IndexCheck) -> tuple[Any, ...]:
-    return check.begin, check.shape, as_data_type(check.dtype).name, check.size, check.mode
+def _described(one: IndexCheck, located: Any, firsts: Mapping[str, int], words: Words) -> Check:
+    """Return a check. located: the number of an array of the call; or kind, number and bytes of the target."""
+    array = located if isinstance(located, int) else (firsts[located[0]] + located[1], located[2])
+    place = (data_address(one.address) - words.address) // 8
+    return Check(array, one.begin, one.shape, as_data_type(one.dtype).name, one.size, one.mode, place)
 
 
 def _parts(one: Any) -> Iterator[Any]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import math
+import re
+from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from ep.common.kernel_cache.headed import header_of
+from ep.common.arrays.host_indices import RESOLVERS
+from ep.common.kernel_cache.headed import DamagedError, header_of
 from ep.common.native.machine_code import NotOnDiskError, Origin, functions_on_disk, name_functions_on_disk
 from ep.common.native.object_layout import data_address
-from ep.common.native.target import Target, target
+from ep.common.native.target import target
+from ep.cpu.engine.repeat.image_header import OBJECTS, Check, ImageHeader
 from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.sizes import LINE
@@ -26,10 +30,6 @@ from ep.include.process import exclusively
 NDArray = np.ndarray[Any, Any]
 
 
-OBJECTS: Final[Mapping[str, Any]] = {"ndarray": np.ndarray, **{one.name: one.dtype for one in DataType}}
-"""The objects of Python that words refer to, by name."""
-
-
 def restored(image: bytes, constants: Sequence[NDArray], block: Callable[[int], NDArray]) -> Callable[..., bool] | None:
     """Return the function of a list (`LaunchList.run`); None if kernels that it calls are not on disk any more, or are
     for another processor, or if the image is damaged.
@@ -37,51 +37,51 @@ def restored(image: bytes, constants: Sequence[NDArray], block: Callable[[int], 
     image: from `image_of`, in a process with the same sources. constants: arrays like those that it got. block: returns
     memory of a number of bytes.
     """
-    header, begin = header_of(image)
-    if Target(*header["target"]) != target(CACHE):
+    try:
+        header, begin = header_of(ImageHeader, image)
+        return _restored(header, memoryview(image)[begin:], constants, block)
+    except (DamagedError, NotOnDiskError):
         return None
-    provide()
-    name_functions_on_disk(CACHE, {name: Origin(*one) for name, one in header["named"].items()})
-    end = begin + 24 * header["addresses"]
-    sites = np.frombuffer(image, np.int64, 3 * header["addresses"], begin).reshape(-1, 3)
-    data = _memory(0, len(image) - end, np.empty(len(image) - end + LINE, np.uint8))
-    data[:] = np.frombuffer(image, np.uint8, offset=end)
-    ends = [0, *accumulate(num_bytes + LINE for _, num_bytes in header["memory"])]
+
+
+def _restored(
+    header: ImageHeader, rest: memoryview, constants: Sequence[NDArray], block: Callable[[int], NDArray]
+) -> Callable[..., bool]:
+    """Return the function of a list. rest: what is in the image after the header.
+
+    Nothing is written before all is checked, and nothing outside of the copied words. Raises DamagedError, and
+    NotOnDiskError.
+    """
+    _check(header.target == target(CACHE))
+    end = 24 * header.addresses
+    _check(end < len(rest) and (len(rest) - end) % LINE == 0)
+    sites = np.frombuffer(rest, np.int64, 3 * header.addresses).reshape(-1, 3)
+    data = _memory(0, len(rest) - end, np.empty(len(rest) - end + LINE, np.uint8))
+    words, (first, size) = data.view(np.int64), header.words
+    _check(first + size <= words.size)
+    data[:] = np.frombuffer(rest, np.uint8, offset=end)
+    ends = [0, *accumulate(num_bytes + LINE for _, num_bytes in header.memory)]
     whole = block(ends[-1])
-    memory = [_memory(*one, whole[begin:]) for one, begin in zip(header["memory"], ends, strict=False)]
+    memory = [_memory(*one, whole[begin:]) for one, begin in zip(header.memory, ends, strict=False)]
     arrays = [data, *memory, *constants]
-    try:
-        checks = [
-            IndexCheck(_part(arrays, array, shape, name), begin, tuple(shape), DataType[name].dtype, size, mode)
-            for array, begin, shape, name, size, mode, _ in header["checks"]
-        ]
-    except (IndexError, TypeError, ValueError):  # the part is not inside
-        return None
-    (threads, _), *others = header["functions"]
-    try:
-        work = functions_on_disk(CACHE, threads)
-        running, *functions = [functions_on_disk(CACHE, name)[number] for name, number in others]
-    except NotOnDiskError:
-        return None
-    objects = [OBJECTS[name] for name in header["objects"]]
+    checks = [_index_check(one, arrays, words[first:][:size]) for one in header.checks]
+    _check({*header.objects} <= OBJECTS.keys())
+    objects = [OBJECTS[name] for name in header.objects]
+    provide()
+    _check(len(header.functions) > 1 and all(map(_is_kernel, (*header.functions, *header.named.values()))))
+    name_functions_on_disk(CACHE, header.named)
+    work = functions_on_disk(CACHE, header.functions[0].file_name)
+    running, *functions = map(_function, header.functions[1:])
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    rest_of_targets = [*functions, device.settings_address, *map(id, [*objects, *checks])]
+    targets = np.array([*map(data_address, arrays), *rest_of_targets], np.int64)
+    most = np.array([*(max(one.nbytes, 1) for one in arrays), *[1] * len(rest_of_targets)])  # an offset is less
+    places, numbers, offsets = sites.T
+    _check(_are_below(places, data.nbytes) and not (places % 8).any())
+    _check(_are_below(numbers, len(targets)) and _are_below(offsets, most[numbers]))
+    words[places // 8] = targets[numbers] + offsets
     start_threads(device, lambda: work)
-    rest = [*functions, device.settings_address, *map(id, [*objects, *checks])]
-    targets = np.array([*map(data_address, arrays), *rest], np.int64)
-    most = np.array([*(max(one.nbytes, 1) for one in arrays), *[1] * len(rest)])  # an offset is less
-    (places, of, offsets), words, (begin, size) = sites.T, data.view(np.int64), header["words"]
-    if (
-        not _are_below(places, data.nbytes)
-        or (places % 8).any()
-        or not _are_below(of, len(targets))
-        or not _are_below(offsets, most[of])
-        or not 0 <= begin <= begin + size <= words.size
-    ):
-        return None  # nothing is written outside of the data
-    words[places // 8] = targets[of] + offsets
-    for check, (*_, place) in zip(checks, header["checks"], strict=True):
-        check.address = words[begin + place :][:1]
-    run = list_function(running, words[begin:][:size], (data, memory, constants, objects, checks))
+    run = list_function(running, words[first:][:size], (data, memory, constants, objects, checks))
 
     def launched(*arrays: NDArray) -> bool:
         if run(*arrays):
@@ -91,7 +91,7 @@ def restored(image: bytes, constants: Sequence[NDArray], block: Callable[[int], 
         exclusively(lambda: _start_streaming(device))
         return run(*arrays)
 
-    return launched if header["streams"] else run
+    return launched if header.streams else run
 
 
 def _start_streaming(device: Any) -> None:
@@ -104,15 +104,35 @@ def _are_below(numbers: NDArray, end: Any) -> bool:
     return bool(((numbers >= 0) & (numbers < end)).all())
 
 
-def _part(arrays: Sequence[NDArray], located: Any, shape: Sequence[int], name: str) -> Any:
-    """Return the indices of a check that are in one of the arrays; arrays of the call have numbers.
+def _check(is_valid: bool) -> None:
+    if not is_valid:
+        raise DamagedError("an image refers to what it does not have")
 
-    located: which one, and the first byte there. Raises an error if they are not inside.
-    """
-    if not isinstance(located, list):
-        return located
-    number, begin = located
-    return np.ndarray(shape, DataType[name].dtype, arrays[number].reshape(-1).view(np.uint8), begin)
+
+def _is_kernel(origin: Origin) -> bool:
+    return re.fullmatch(r"[\w.-]+\.kernel", origin.file_name) is not None
+
+
+def _function(origin: Origin) -> int:
+    """Return the address of a function. Raises DamagedError and NotOnDiskError."""
+    found = functions_on_disk(CACHE, origin.file_name)
+    _check(origin.number < len(found))
+    return found[origin.number]
+
+
+def _index_check(one: Check, arrays: Sequence[NDArray], words: NDArray) -> IndexCheck:
+    """Return a check of indices. arrays: the targets that are arrays. words: the list. Raises DamagedError."""
+    _check(one.mode in RESOLVERS and one.type_name in DataType.__members__ and one.address < words.size)
+    dtype, array = DataType[one.type_name].dtype, one.array
+    _check(dtype.kind in "iu" and dtype.itemsize > 0)
+    if isinstance(array, tuple):
+        number, begin = array
+        _check(number < len(arrays))
+        _check(begin + math.prod(one.shape) * dtype.itemsize <= arrays[number].nbytes)
+        array = np.ndarray(one.shape, dtype, arrays[number].reshape(-1).view(np.uint8), begin)
+    check = IndexCheck(array, one.begin, one.shape, dtype, one.size, one.mode)
+    check.address = words[one.address : one.address + 1]
+    return check
 
 
 def _memory(residue: int, num_bytes: int, block: NDArray) -> NDArray:
