@@ -79,7 +79,6 @@ class Adapter:
 
     def __init__(self, threads: int) -> None:
         torch.set_num_threads(threads)
-        torch.set_grad_enabled(False)
 
     def prepare(self, case: Case, inputs: Arrays, out: Array) -> Contender | None:
         call = self._call(case, [_tensor(array) for array in inputs], _tensor(out))
