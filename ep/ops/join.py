@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -126,5 +127,10 @@ def join_kernel(calls: Calls, copy_nd: Any) -> Plan:
     size = sum([math.prod(shape) for shape in shapes])  # a list comprehension is faster than a generator here
     if size == 0:
         return Plan()
-    dtype, parts = calls.subject.data_types["out"].dtype, operands(len(shapes))
-    return Plan(columns(copy_nd, dtype, (rows, size // rows), 0, RESULT, parts, to_parts=False))
+    return _joining(copy_nd, calls.subject.data_types["out"].dtype, (rows, size // rows), len(shapes))
+
+
+@lru_cache(maxsize=64)
+def _joining(copy_nd: Any, dtype: Any, shape: tuple[int, int], count: int) -> Plan:
+    """Return the plan that makes an array of parts. It is kept here for calls with so many that they have no key."""
+    return Plan(columns(copy_nd, dtype, shape, 0, RESULT, operands(count), to_parts=False))

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
 
-from ep.include.arrays import Arrays, Placeholder
-from ep.include.errors import ArgumentError
+from ep.include.arrays import Array, Arrays, Placeholder
 from ep.run.steps import LISTS, VALUES, Check, Launch, Step, Temporary, Value, View, has_values, sources, values_in
 
 
@@ -17,12 +16,14 @@ class Queue(NamedTuple):
     The values are the stream, then those that are `fixed`, the operands, and the results from the last to the first.
 
     fixed: the constants, and a place for each value that is made in a call.
-    items: for a launch, the primitive and the function that picks the arguments from the values; for other steps, and
-    launches whose lists of arrays are at scattered places, the function that runs it.
+    items: (made by, picked, place, names). For a launch: the primitive, the function that picks the arguments from the
+    values, None, and the names of the step, if it has any. For a value that is made, with its place: the function of
+    (arrays, values) that makes it, and None; or None, and the shape and the dtype of new memory. Without both, the
+    memory of the value in the place is returned.
     """
 
     fixed: Sequence[Any]
-    items: Sequence[tuple[Any, Any, Callable[[Arrays, list[Any]], None] | None]]
+    items: Sequence[tuple[Any, Any, int | None, Mapping[str, str] | None]]
 
 
 def queued(steps: Sequence[Step]) -> Queue:
@@ -31,19 +32,17 @@ def queued(steps: Sequence[Step]) -> Queue:
     begins = dict[int, list[Value]]()  # the values that a step is the first to use, or to use values made of them
     last = dict[Value, int]()  # the last such step
     for number, step in enumerate(steps):
-        for value in values_in(step):
-            if type(value) is not Placeholder:
-                for one in sources(value):
-                    if not isinstance(one, Placeholder):
-                        if one not in places:
-                            places[one] = 1 + len(places)
-                            begins.setdefault(number, []).append(one)
-                        last[one] = number
+        for one in (source for value in values_in(step) for source in sources(value)):
+            if isinstance(one, Placeholder):
+                continue
+            if one not in places:
+                places[one] = 1 + len(places)
+                begins.setdefault(number, []).append(one)
+            last[one] = number
     ends = dict[int, list[int]]()  # the places of the values that a step is the last to use
     for value, number in last.items():
         ends.setdefault(number, []).append(places[value])
     ends.pop(len(steps) - 1, None)
-    # operands and results may be many, so they take no function call each
     fixed: list[Any] = [None] * len(places)
     arguments = list[list[Any]]()  # values, and the places of constants
     for step in steps:
@@ -57,38 +56,36 @@ def queued(steps: Sequence[Step]) -> Queue:
 
     def place(value: Any) -> Any:
         if type(value) in LISTS:
-            if {*map(type, value)} != {Placeholder}:
-                return [*map(place, value)]
-            return [-1 - one.result if one.number is None else operands + one.number for one in value]
+            return [*map(place, value)]
         if isinstance(value, Placeholder):
             return -1 - value.result if value.number is None else operands + value.number
         return places[value]
 
     items: list[Any] = []
-
-    def add(item: Any, names: Mapping[str, str] | None = None) -> None:
-        items.append((None, None, _Renamed(item, names).run if names else item.run))
-
     for number, step in enumerate(steps):
         for one in begins.get(number, ()):
             if isinstance(one, Temporary):
-                add(_Empty(places[one], one))
+                items.append((None, (one.shape, one.dtype), places[one], None))
             elif isinstance(one, View):
-                add(_Derive(places[one], place(one.source), one))
+                items.append((_viewing(place(one.source), one), None, places[one], None))
             elif isinstance(one, Check):
-                add(_Resolve(places[one], place(one.indices), one), one.names)
+                items.append((_checking(place(one.indices), one), None, places[one], one.names))
         if isinstance(step, Launch):
             found = [one if type(one) is int else place(one) for one in arguments[number]]
-            picked = list[Any]()
-            for at in found:
-                picked.append(_slice(at) if type(at) is list else at)
-            if None in picked or step.names:
-                add(_Nested(step, found), step.names)
-            else:
-                items.append((step.primitive, itemgetter(0, *picked), None))
-        if number in ends:
-            add(_Drop(ends[number]))
+            items.append((step.primitive, _picking(found), None, step.names))
+        items += [(None, None, ended, None) for ended in ends.get(number, ())]
     return Queue(fixed, items)
+
+
+def _picking(places: Sequence[Any]) -> Callable[[list[Any]], Sequence[Any]]:
+    """Return the function that picks the stream, and then the values in some places, or lists of values, from all."""
+    picked = [_slice(at) if type(at) is list else at for at in places]
+    if None not in picked:
+        return itemgetter(0, *picked)
+    return lambda values: [
+        values[0],
+        *(values[at] if type(at) is int else [values[each] for each in at] for at in places),
+    ]
 
 
 def _slice(places: Sequence[int]) -> slice | None:
@@ -100,84 +97,15 @@ def _slice(places: Sequence[int]) -> slice | None:
     return slice(first, None if first < 0 == end else end, step)
 
 
-class _Renamed:
-    """Another step, whose errors name the operator's arguments."""
-
-    __slots__ = ("_item", "_names")
-
-    def __init__(self, item: Any, names: Mapping[str, str]) -> None:
-        self._item, self._names = item, names
-
-    def run(self, arrays: Arrays, values: list[Any]) -> None:
-        try:
-            self._item.run(arrays, values)
-        except ArgumentError as error:
-            error.rename(self._names)
-            raise
+def _viewing(source: int, view: View) -> Callable[[Arrays, list[Any]], Array]:
+    """Return the function that makes a view of the value in a place."""
+    shape, places, axes = view.shape, view.places, view.axes
+    if places is axes is None:
+        return lambda arrays, values: values[source].reshape(shape)
+    return lambda arrays, values: arrays.view(values[source], places, axes, shape)
 
 
-class _Empty:
-    """Gets the memory of a temporary value."""
-
-    __slots__ = ("_dtype", "_place", "_shape")
-
-    def __init__(self, place: int, value: Temporary) -> None:
-        self._place, self._shape, self._dtype = place, value.shape, value.dtype
-
-    def run(self, arrays: Arrays, values: list[Any]) -> None:
-        values[self._place] = arrays.empty(self._shape, self._dtype)
-
-
-class _Derive:
-    """Makes a view."""
-
-    __slots__ = ("_place", "_source", "_view")
-
-    def __init__(self, place: int, source: int, view: View) -> None:
-        self._place, self._source, self._view = place, source, view
-
-    def run(self, arrays: Arrays, values: list[Any]) -> None:
-        source, view = values[self._source], self._view
-        if view.places is None and view.axes is None:
-            values[self._place] = source.reshape(view.shape)
-        else:
-            values[self._place] = arrays.view(source, view.places, view.axes, view.shape)
-
-
-class _Resolve:
-    """Checks indices."""
-
-    __slots__ = ("_check", "_indices", "_place")
-
-    def __init__(self, place: int, indices: int, check: Check) -> None:
-        self._place, self._indices, self._check = place, indices, check
-
-    def run(self, arrays: Arrays, values: list[Any]) -> None:
-        indices = values[self._indices]
-        values[self._place] = arrays.resolved(indices, self._check.size, self._check.mode) if indices.size else indices
-
-
-class _Nested:
-    """A launch, also one with lists of arrays among its arguments."""
-
-    __slots__ = ("_places", "_primitive")
-
-    def __init__(self, step: Launch, places: Sequence[Any]) -> None:
-        self._primitive, self._places = step.primitive, places
-
-    def run(self, arrays: Arrays, values: list[Any]) -> None:
-        found = [values[one] if type(one) is int else [values[each] for each in one] for one in self._places]
-        self._primitive.Launch(values[0], *found)
-
-
-class _Drop:
-    """Gives back the memory of values that no later step reads."""
-
-    __slots__ = ("_places",)
-
-    def __init__(self, places: Sequence[int]) -> None:
-        self._places = places
-
-    def run(self, arrays: Arrays, values: list[Any]) -> None:
-        for one in self._places:
-            values[one] = None
+def _checking(place: int, check: Check) -> Callable[[Arrays, list[Any]], Array]:
+    """Return the function that checks indices in a place, and returns those that a primitive reads."""
+    size, mode = check.size, check.mode
+    return lambda arrays, values: arrays.resolved(values[place], size, mode) if values[place].size else values[place]

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ep.common.lazy import lazy
 from ep.include.arrays import Array, Arrays, Placeholder
+from ep.include.errors import ArgumentError
 from ep.run.loop import Queue, queued
 from ep.run.steps import VALUES, Check, Function, Launch, Step, Temporary, Value, View, has_values, sources, values_in
 
@@ -101,22 +102,30 @@ class Plan:
         if self.copy is not None and self._overlap(arrays, inputs, outputs):
             outputs = [arrays.empty(one.shape, one.dtype) for one in targets]
         fixed, queue = self._queued
-        values = [arrays.stream, *fixed, *inputs, *outputs[::-1]]
-        for primitive, pick, run in queue:
-            if run is None:
-                primitive.Launch(*pick(values))
-            else:
-                run(arrays, values)
+        values = [arrays.stream, *fixed, *inputs, *(outputs if len(outputs) == 1 else outputs[::-1])]
+        try:
+            for made_by, picked, place, names in queue:  # noqa: B007  the names are for an error
+                if place is None:
+                    made_by.Launch(*picked(values))
+                elif made_by is not None:
+                    values[place] = made_by(arrays, values)
+                else:
+                    values[place] = arrays.empty(*picked) if picked else None
+        except ArgumentError as error:
+            if names:
+                error.rename(names)
+            raise
         if outputs is not targets and self.copy is not None:
             for one, out in zip(outputs, targets, strict=True):
                 self.copy(arrays, [one], [out])
 
     def _overlap(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
         """Return whether a result may share memory with a late operand."""
-        for one in inputs if self.late is None else [inputs[number] for number in self.late]:
-            for out in outputs:
-                if arrays.may_share_memory(one, out):
-                    return True
+        for number, one in enumerate(inputs):
+            if self.late is None or number in self.late:
+                for out in outputs:
+                    if arrays.may_share_memory(one, out):
+                        return True
         return False
 
     def __str__(self) -> str:

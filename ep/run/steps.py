@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -55,13 +54,11 @@ class Check:
         self.indices, self.size, self.mode, self.names = indices, size, mode, names
 
 
-@lru_cache(maxsize=64)
 def operands(count: int) -> Sequence[Placeholder]:
     """Return the operands of a call that has so many."""
     return tuple(map(Placeholder, range(count)))
 
 
-@lru_cache(maxsize=64)
 def results(count: int) -> Sequence[Placeholder]:
     """Return the results of a call that has so many."""
     return tuple(Placeholder(None, number) for number in range(count))
