@@ -10,9 +10,10 @@ from ep.common.arrays.on_device import arrays_on
 from ep.expressions.folding import FoldingTrace
 from ep.expressions.memory import Arena
 from ep.expressions.program import Program
-from ep.ops.declare.operator import operator_named
+from ep.ops.kernels import PreparedKernel
 from tests.fuse.placing import placed
 from tests.profiles import calls_of
+from tests.registered import registered
 
 I64 = np.dtype(np.int64)
 
@@ -126,24 +127,24 @@ def test_a_result_of_more_axes_than_kernels_have(device, rng):
         x = x + 1
 
 
-def test_a_kernel_of_another_package_that_computes_by_itself(device, rng, monkeypatch):
+def test_a_kernel_of_another_package_that_computes_by_itself(device, rng):
     """Its launches are not all that it does, so no call repeats them."""
 
-    def prepare(shapes, attributes):
-        def join(arrays, inputs, outputs):
-            joined = np.concatenate([ops.copy_to_host(one) for one in inputs])
-            ops.identity(arrays.copy_from_host(joined), out=outputs[0])
+    class Joined(PreparedKernel):
+        def prepare(self, shapes, attributes):
+            def join(arrays, inputs, outputs):
+                joined = np.concatenate([ops.copy_to_host(one) for one in inputs])
+                ops.identity(arrays.copy_from_host(joined), out=outputs[0])
 
-        return join
+            return join
 
-    kernel, _ = operator_named("concat").kernel(device.type, [np.dtype(np.float32)], {"axis": 0})
-    monkeypatch.setattr(kernel, "prepare", prepare)
-    x = rng.standard_normal((3, 7), np.float32)
-    program = Repeated(device, lambda x: [ops.softmax(ops.concat([ops.softmax(x), x]))], [x])
-    for _ in range(4):
+    with registered("concat", Joined):
         x = rng.standard_normal((3, 7), np.float32)
-        (found,) = program(x)
-        np.testing.assert_allclose(found, softmax(np.concatenate([softmax(x), x])), rtol=1e-5)
+        program = Repeated(device, lambda x: [ops.softmax(ops.concat([ops.softmax(x), x]))], [x])
+        for _ in range(4):
+            x = rng.standard_normal((3, 7), np.float32)
+            (found,) = program(x)
+            np.testing.assert_allclose(found, softmax(np.concatenate([softmax(x), x])), rtol=1e-5)
 
 
 def softmax(x):

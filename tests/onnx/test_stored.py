@@ -20,10 +20,11 @@ from ep.cpu.engine.repeat import image
 from ep.cpu.shared.layout import Words
 from ep.include.process import section
 from ep.onnx.errors import ModelError
-from ep.ops.kernels import Kernel, registry
+from ep.ops.kernels import Kernel
 from tests.onnx.kept import loaded, run_once, written
 from tests.onnx.test_models import model_of
 from tests.onnx.test_repetition import several
+from tests.registered import registered
 from tests.threads import run_together
 
 
@@ -240,14 +241,13 @@ def test_tensors_in_other_files_are_not_kept(tmp_path, gathered):
     np.testing.assert_array_equal(again(**given)[0], table[given["i"]])
 
 
-def test_kernels_that_are_registered_later_compute(tmp_path, rng, monkeypatch):
+def test_kernels_that_are_registered_later_compute(tmp_path, rng):
     x = rng.standard_normal((3, 5), np.float32)
     path = written(tmp_path, model_of([("Softmax", ["x"], ["y"])], [("x", (3, 5))], [("y", (3, 5))]))
     expected = loaded(path)[0](x=x)
     again, is_read = loaded(path)
     again(x=x)
     assert not is_read()
-    monkeypatch.setattr(registry, "_KERNELS", {name: [*some] for name, some in registry._KERNELS.items()})
     calls = []
 
     class Noted(Kernel):
@@ -255,12 +255,10 @@ def test_kernels_that_are_registered_later_compute(tmp_path, rng, monkeypatch):
             calls.append(call)
             call.outputs[0][...] = 7
 
-    registry.register_kernel("softmax", priority=1000)(Noted)
-    assert (again(x=x)[0] == 7).all()
-    assert calls
-    assert (loaded(path)[0](x=x)[0] == 7).all()
-    monkeypatch.undo()
-    ep.ops.declare.operator.operator_named("softmax").forget()
+    with registered("softmax", Noted):
+        assert (again(x=x)[0] == 7).all()
+        assert calls
+        assert (loaded(path)[0](x=x)[0] == 7).all()
     np.testing.assert_array_equal(loaded(path)[0](x=x)[0], expected[0])
 
 
