@@ -7,24 +7,7 @@ import ep
 from ep.ops import copy_to_host as host
 from tests.fuse.maps import EXPRESSIONS, REAL, draw
 from tests.fuse.placing import part, placed
-from tests.fuse.test_random_graphs import TYPES, Graph, bits, check, index_graph
-
-
-@pytest.mark.parametrize("kind", [Graph, index_graph])
-@pytest.mark.parametrize("draw", range(12))
-def test_random_graphs(draw, kind, device, rng):
-    graph = kind(rng, int(rng.integers(3, 9 if device.simulated else 31)))
-    leaves = [placed(device, leaf) for leaf in graph.leaves]
-    with np.errstate(all="ignore"):
-        expected = list(map(host, graph.rerun(*leaves)))
-    fused = ep.fuse(graph.rerun, round_each=True)
-    said = fused.explain(*leaves)
-    for _ in range(2):
-        check(list(map(host, fused(*leaves))), expected, said)
-    out = [placed(device, np.zeros_like(one)) for one in expected]
-    if len(set(graph.results)) == len(expected):
-        fused(*leaves, out=tuple(out))
-        check(list(map(host, out)), expected, said)
+from tests.fuse.test_random_graphs import TYPES, bits, check
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
