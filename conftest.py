@@ -64,6 +64,7 @@ def pytest_configure(config):
     gc.set_threshold(50_000, 20, 20)  # collect garbage less often: cases and compilers make many objects
     approximations = config.getoption("ep_approximations")
     config.stash[_ON_PTX] = any(prepare(tag, approximations) for tag in config.getoption("ep_device", None) or ())
+    config.option.ep_turn = config.getoption("ep_turn") or _commit()
     whole = config.getoption("ep_every_case") or config.rootpath != Path(__file__).parent
     config.stash[_CHOICE] = choice = None if whole else _choice(config)
     if choice:  # now, because property tests keep the number of examples that is set when their module is imported
@@ -75,7 +76,7 @@ def pytest_configure(config):
 
 def _choice(config):
     """Return the numbers of cases that a run has time for: most of it is compilation, which is slower for CUDA."""
-    turn = config.getoption("ep_turn") or _commit()
+    turn = config.getoption("ep_turn")
     if config.stash[_ON_PTX] or config.getoption("ep_few"):
         return Choice(cases=2, keys=2, structures=1, examples=15, long=0, turn=turn)
     return Choice(cases=3, keys=3, structures=2, examples=30, long=2, turn=turn)

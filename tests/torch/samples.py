@@ -110,6 +110,17 @@ class _Call:
         graph.output(graph.call_function(self, tuple(inputs)))
         return GraphModule(torch.nn.Module(), graph)
 
+    def kind(self):
+        """Return all that a graph of the call follows from: all but the elements of its tensors."""
+        forms = []
+        memory = [one.untyped_storage().data_ptr() if _is_strided(one) else id(one) for one in self.tensors]
+        for one, address in zip(self.tensors, memory, strict=True):
+            layout = (one.stride(), one.storage_offset()) if _is_strided(one) else one.layout
+            flags = one.requires_grad, one.is_conj(), one.is_neg()
+            forms.append((one.dtype, one.shape, layout, flags, memory.index(address)))
+        others = [(type(one), one) for one in self.leaves if not isinstance(one, torch.Tensor)]
+        return repr((self._operator.name, self._operator.variant_test_name, self._form, self._places, forms, others))
+
     def wide(self):
         """Return the call in float64."""
         found = _Call.__new__(_Call)
@@ -117,6 +128,10 @@ class _Call:
         found.leaves = [_widened(one) for one in self.leaves]
         found.tensors = [found.leaves[k] for k in self._places]
         return found
+
+
+def _is_strided(tensor):
+    return tensor.layout is torch.strided
 
 
 def _widened(value):
@@ -138,9 +153,11 @@ def _computed(function, tensors):
     return results, torch.autograd.grad(wanted, inputs, dys, allow_unused=True)
 
 
-def compare(name, sample):
+def compare(name, sample, known):
     """Return what is in ep of a sample, one of MARKS, and whether a result differs by roundings: from eager by more
     than TOLERANCES, but from the result in float64 by no more than twice what eager does.
+
+    known: the compiled calls of earlier samples, by their kinds, to which that of this one is added.
 
     Raises AssertionError for other differences, and the errors of ep.
     """
@@ -155,12 +172,16 @@ def compare(name, sample):
         options = dict.fromkeys(("fw_compiler", "bw_compiler", "inference_compiler"), lambda graph, _: graph)
         graph = aot_autograd(**options, decompositions=decompositions())(call.module(), call.tensors)
         expected = _computed(graph, call.tensors)
-    try:
-        made = compiled(call.module(), call.tensors, Options(), graphs.append)
-    except (RuntimeError, AssertionError):
-        if not graphs:
-            return NONE, False
-        raise
+    if (kind := call.kind()) in known:
+        made, graphs = known[kind]
+    else:
+        try:
+            made = compiled(call.module(), call.tensors, Options(), graphs.append)
+        except (RuntimeError, AssertionError):
+            if not graphs:
+                return NONE, False
+            raise
+        known[kind] = made, graphs
     for _ in range(_CALLS):
         found = _computed(made, call.tensors)
     differences = []

@@ -1,5 +1,12 @@
-"""PyTorch's own samples of its operators beside eager. What is in ep of each is recorded, and may not become less."""
+"""PyTorch's own samples of its operators beside eager. What is in ep of each is recorded, and may not become less.
 
+There are too many samples for a run. A run has one type of each operator, and SAMPLES recorded samples of it that
+follow one another; the first one follows the last. A digest of the run's turn (`--ep-turn`, or else the commit) and of
+the operator's name determines the type and where they begin, so that many commits have all samples.
+`python -m tools.torch_samples` computes all.
+"""
+
+import hashlib
 import warnings
 
 import pytest
@@ -11,38 +18,45 @@ from tests.torch.samples import MARKS, compare, samples  # noqa: E402
 from tools.torch_samples import read, unpacked  # noqa: E402
 
 RECORD = read()
-PARTS = 40
+PARTS = 100
+SAMPLES = 10
+"""Those of an operator in a run: 10 take about twice as long as one, which compiles kernels for the others."""
 
 
-def turns(names):
-    """Return the names with a type each that the operator takes, in its turn: a sample of it is computed.
-    `python -m tools.torch_samples` computes all samples of all types."""
-    for k, name in enumerate(names):
-        dtypes = [*RECORD["operators"][name]]
-        yield name, dtypes[k % len(dtypes) :][:1]
-
-
-CASES = [*turns(sorted(RECORD["operators"]))]
+def chosen(name, turn):
+    """Return the type of an operator in a turn, and the numbers of its samples; none if none is recorded."""
+    number = int.from_bytes(hashlib.sha256(f"{turn} {name}".encode()).digest()[:8])
+    dtypes = [*RECORD["operators"][name].items()]
+    dtype, text = dtypes[number % len(dtypes)]
+    known = [k for k, mark in enumerate(unpacked(text)) if mark in MARKS]
+    first = number // len(dtypes) % max(len(known), 1)
+    return dtype, (known[first:] + known[:first])[:SAMPLES]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_samples(part):
+def test_samples(part, pytestconfig):
+    turn, wrong = pytestconfig.getoption("ep_turn"), []
     is_recorded = torch.__version__.startswith(f"{RECORD['torch']}.")  # other versions have other samples
-    wrong = []
-    for name, dtypes in CASES[part::PARTS]:
-        for dtype in dtypes:
-            marks = unpacked(RECORD["operators"][name][dtype])
-            known = [k for k, mark in enumerate(marks) if mark in MARKS]
-            numbers = known[:1]
-            with warnings.catch_warnings(action="ignore"):
-                found = samples(name, dtype, max(numbers, default=-1) + 1)
-            for k in numbers if is_recorded else range(min(len(found), 1)):
-                try:
-                    with warnings.catch_warnings(action="ignore"):
-                        mark, _ = compare(name, found[k])
-                except AssertionError as error:
-                    wrong.append(f"{name} of {dtype}, sample {k}: {error}")
-                else:
-                    if is_recorded and MARKS.index(mark) > MARKS.index(marks[k]):
-                        wrong.append(f"{name} of {dtype}, sample {k}: {mark!r} is in ep, and {marks[k]!r} is recorded")
-    assert not wrong, "\n".join(wrong)
+    for name in sorted(RECORD["operators"])[part::PARTS]:
+        dtype, numbers = chosen(name, turn)
+        marks, graphs = unpacked(RECORD["operators"][name][dtype]), {}
+        with warnings.catch_warnings(action="ignore"):
+            found = samples(name, dtype, max(numbers, default=-1) + 1 if is_recorded else 1)
+        for k in numbers if is_recorded else range(len(found)):
+            try:
+                with warnings.catch_warnings(action="ignore"):
+                    mark, _ = compare(name, found[k], graphs)
+            except AssertionError as error:
+                wrong.append(f"{name} of {dtype}, sample {k}: {error}")
+            else:
+                if is_recorded and MARKS.index(mark) > MARKS.index(marks[k]):
+                    wrong.append(f"{name} of {dtype}, sample {k}: {mark!r} is in ep, and {marks[k]!r} is recorded")
+    assert not wrong, "\n".join([f"with --ep-turn {turn}:", *wrong])
+
+
+def test_turns_have_all_samples():
+    marks = {dtype: unpacked(text) for dtype, text in RECORD["operators"]["addmm"].items()}
+    wanted = {(dtype, k) for dtype, text in marks.items() for k, mark in enumerate(text) if mark in MARKS}
+    turns = [chosen("addmm", turn) for turn in range(1000)]
+    assert {(dtype, k) for dtype, numbers in turns for k in numbers} == wanted
+    assert turns[0] == chosen("addmm", 0)
