@@ -84,6 +84,7 @@ def test_outputs_in_place_and_those_that_overlap(device, rng):
     memory = placed(device, np.zeros(12, REAL))
     with pytest.raises(ValueError, match=r"^out overlaps an array that is read"):
         ep.fuse(lambda x: x + 1.0)(part(memory, 0, 11), out=part(memory, 1, 12))
+    assert not host(memory).any()
     assert np.array_equal(host(given), x + 1)
 
 
@@ -98,7 +99,7 @@ def test_without_elements_and_without_axes(device):
 
 def test_another_number_traces_nothing(device):
     traced = []
-    fused = ep.fuse(lambda x, rate: traced.append(1) or ep.ops.relu(x * rate - 1.0))
+    fused = ep.fuse(lambda x, rate, shift=1.0: traced.append(1) or ep.ops.relu(x * rate - shift))
     for count in (8, 16, 9):
         for rate in (0.5, 2.0):
             x = placed(device, np.arange(count, dtype=REAL))

@@ -68,25 +68,6 @@ def test_arrays_are_not_kept(x):
     assert view is not None
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        lambda x, y: x * y + x,
-        lambda x, y: ep.ops.relu(x @ y) * y,
-        lambda x, y: ep.ops.softmax(x * y, -1) * y,
-        lambda x, y: x / ep.ops.sum(x * y, (0,)),
-    ],
-)
-def test_no_call_keeps_its_arrays(function, x):
-    fused = ep.fuse(function)
-    for _ in range(3):
-        given = x.copy(), x + np.float32(1)
-        references = [*map(weakref.ref, (*given, fused(*given)))]
-        del given
-        gc.collect()
-        assert [one() for one in references] == [None] * 3
-
-
 def test_a_view_of_what_can_only_be_copied_is_refused(x):
     for array in ([1.0, 2.0], x.astype(">f4"), x[0, 0]):
         with ep.lazy() as lazy, pytest.raises(TypeError, match=r"^array \(\w+\) can only be read as a copy"):
