@@ -49,7 +49,7 @@ def drawn_of_type(name, data_type, rng):
         if family == "unary" and x.dtype.kind == "f":
             near = np.min(np.abs(x[..., None] - kinks), axis=-1) < 0.02
             x = np.where(near, x + 0.06, x)
-        narrow = name == "resample" and taken and data_type in (DataType.kFloat16, DataType.kBFloat16)
+        narrow = name == "resample" and taken and data_type.itemsize < 4
         taken.append(_of_type(x, DataType.kFloat if narrow else data_type, rng))  # its weights are never narrow
     return taken, attributes
 
