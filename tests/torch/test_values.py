@@ -39,3 +39,17 @@ def test_powers_of_integers():
     check(lambda x: (x**0, x**3), torch.arange(-3, 4))
     with pytest.raises(RuntimeError, match="Integers to negative integer powers"):
         compiled(lambda x: x**-1)(torch.arange(3))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8, torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("ends", [(4.7, 1.9), (0, 241), (1.5, 200.25)])
+def test_linspace(dtype, ends):
+    def function(x, start, end):
+        pairs = [ends, (start, end), (start, ends[1]), (ends[0], end)]
+        return [x + torch.linspace(*pair, steps, dtype=dtype) for pair in pairs for steps in (0, 1, 2, 7, 50)]
+
+    check(function, torch.ones(()), *map(torch.tensor, ends))
+
+
+def test_linspace_of_large_integers():
+    check(lambda x: x + torch.linspace(-(10**12) - 7, 10**12 + 2, 1001, dtype=torch.int64), torch.tensor(1))

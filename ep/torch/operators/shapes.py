@@ -63,6 +63,15 @@ def _arange(c: Call, a: Arguments) -> Any:
     return c.constant((np.arange(math.prod(c.shape)) * step + start).astype(c.dtype))
 
 
+def _linspace(c: Call, a: Arguments) -> Any:
+    """As in eager mode, the ends first have the type of the result, and each half is counted from its end."""
+    start, end = (c.cast(c.cast(x), np.float64) for x in (a.start, a.end))
+    place, last = np.arange(a.steps, dtype=np.float64), a.steps - 1
+    step = ops.div(ops.sub(end, start), max(last, 1))
+    parts = [ops.add(start, ops.mul(step, c.constant(place))), ops.sub(end, ops.mul(step, c.constant(last - place)))]
+    return c.cast(ops.where(c.constant(place < max(a.steps // 2, 1)), *parts))
+
+
 def _pad(_: Call, a: Arguments) -> Any:
     width = [*zip(a.pad[::2], a.pad[1::2], strict=True)][::-1]
     return ops.pad(a.self, [*[(0, 0)] * (len(a.self.shape) - len(width)), *width], constant_values=a.value)
@@ -90,4 +99,5 @@ add({
         lambda c, _: c.filled(0)
     ),
     "arange": _arange,
+    "linspace": _linspace,
 })  # fmt: skip
