@@ -25,26 +25,28 @@ from ep.ops.terms import viewed
 
 
 @composition()
-def index(x: ArrayLike, indices: Sequence[ArrayLike], axis: int = 0, mode: IndexMode = "raise") -> Array:
-    """Return the parts of `x` at indices along adjacent axes, as `x[:, i, j]` of NumPy and PyTorch.
+def index(x: ArrayLike, indices: Sequence[ArrayLike | None], axis: int = 0, mode: IndexMode = "raise") -> Array:
+    """Return the parts of `x` at indices along axes, as `x[:, i, j]` of NumPy and PyTorch.
 
     x: array of any type.
-    indices: for each of these axes an array of integers; their shapes broadcast.
+    indices: for each axis from `axis` on an array of integers, or None for an axis that is whole; their shapes
+        broadcast.
     axis: the first of these axes; negative: counted from the last axis of x.
     mode: how an index out of range is handled, "raise", "wrap_negative" or "clip" of `gather`.
 
-    The axes of x are replaced by those to which the indices broadcast. Raises TypeError for indices that are not
-    integers, ValueError for shapes that do not fit, and IndexError as `gather`.
+    The axes with indices are replaced by those to which the indices broadcast. If a whole axis is between them, the
+    result begins with these, as that of `x[i, :, j]`. Raises TypeError for indices that are not integers, ValueError
+    for shapes that do not fit, and IndexError as `gather`.
     """
     with _named(is_last=False):
-        places, along, merged, checks = _merged(x, indices, axis, mode)
+        x, places, along, merged, checks, _ = _merged(x, indices, axis, mode)
         return FUNCTIONS["gather"](viewed(x, merged), places, along, mode=checks)
 
 
 @composition()
 def index_put(
     x: ArrayLike,
-    indices: Sequence[ArrayLike],
+    indices: Sequence[ArrayLike | None],
     updates: ArrayLike,
     axis: int = 0,
     reduction: Reduction = "none",
@@ -59,10 +61,11 @@ def index_put(
     """
     as_scatter_op(reduction)
     with _named(is_last=False):
-        places, along, merged, checks = _merged(x, indices, axis, mode)
+        x, places, along, merged, checks, order = _merged(x, indices, axis, mode)
         updates = expanded_updates(updates, (*merged[:along], *places.shape, *merged[along + 1 :]))
         found = FUNCTIONS["scatter_rows"](viewed(x, merged), places, updates, along, 0, reduction, checks)
-    return viewed(found, tuple(x.shape))
+    found = viewed(found, tuple(x.shape))
+    return found if order == sorted(order) else FUNCTIONS["permute"](found, np.argsort(order).tolist())
 
 
 @composition()
@@ -105,33 +108,43 @@ def scatter_nd(
     return viewed(FUNCTIONS["scatter_rows"](viewed(x, merged), places, updates, 0, 0, reduction, "zero"), x.shape)
 
 
-def _merged(x: Array, indices: Any, axis: int, mode: IndexMode) -> tuple[Array, int, Dims, IndexMode]:
-    """Return indices along one axis, this axis, the shape of x in which it is all axes that are indexed, and the mode.
+def _merged(x: Array, indices: Any, axis: int, mode: IndexMode) -> tuple[Array, Array, int, Dims, IndexMode, list[int]]:
+    """Return x with the axes that have indices side by side, indices along one axis instead, this axis, the shape of x
+    in which it is all these axes, the mode, and the order that the axes of x now have.
 
     Those of several arrays have been checked.
     """
     if not isinstance(indices, list | tuple):
         raise TypeError(f"indices must be a sequence of arrays, not {shown(indices)}")
-    if not indices:
-        raise ValueError("indices is empty; there must be one at least")
-    shape, count = tuple(x.shape), len(indices)
-    along = from_front(axis, "axis", len(shape), len(shape))
-    if along + count > len(shape):
-        raise ValueError(f"axis is {along} and indices has {count} arrays; x has shape {shape}, {len(shape)} axes")
-    names = [f"indices[{k}]" for k in range(count)]
-    arrays = arrays_of([x, *indices], ["x", *names])
-    read = [as_array(arrays, as_indices(arrays, item, name), name) for item, name in zip(indices, names, strict=True)]
+    numbers = [k for k, item in enumerate(indices) if item is not None]
+    if not numbers:
+        raise ValueError(f"indices is {'empty' if not indices else 'None for each axis'}; there must be one at least")
+    num_axes, count = len(x.shape), len(indices)
+    along = from_front(axis, "axis", num_axes, num_axes)
+    if along + count > num_axes:
+        raise ValueError(
+            f"axis is {along} and indices has {count} arrays; x has shape {tuple(x.shape)}, {num_axes} axes"
+        )
+    given, names = [indices[k] for k in numbers], [f"indices[{k}]" for k in numbers]
+    axes, order, count = [along + k for k in numbers], [*range(num_axes)], len(numbers)
+    along = axes[0]
+    if axes != order[along : along + count]:
+        order, along = [*axes, *(k for k in order if k not in axes)], 0
+        x = FUNCTIONS["permute"](x, order)
+    shape = tuple(x.shape)
+    arrays = arrays_of([x, *given], ["x", *names])
+    read = [as_array(arrays, as_indices(arrays, item, name), name) for item, name in zip(given, names, strict=True)]
     if len({item.dtype for item in read}) > 1:
         read = [_as_int64(item) for item in read]
     check_mode(mode)
     if mode == "zero":
         raise ValueError("mode is 'zero'; it must be raise, wrap_negative or clip")
     if count == 1:
-        return read[0], along, shape, mode
+        return x, read[0], along, shape, mode, order
     broadcast_dims(*(tuple(item.shape) for item in read), names=names)
     places = FUNCTIONS["ravel_multi_index"](read, shape[along : along + count], mode)
     merged = (*shape[:along], math.prod(shape[along : along + count]), *shape[along + count :])
-    return places, along, merged, "zero"
+    return x, places, along, merged, "zero", order
 
 
 def _merged_nd(x: Array, indices: Array, batch: int, mode: IndexMode) -> tuple[Array, Dims]:

@@ -27,23 +27,34 @@ INDEXED = [
     ((0, 7), 1, [(3,)]),
     ((1, 1, 1), 0, [(3,), (3,), (3,)]),
     ((2, 2, 1, 2, 2, 1, 2, 2, 3), 2, [(2,), (1,), (2, 1)]),
+    ((5, 7, 3), 0, [None, (4,), None]),
+    ((5, 7, 3), 0, [(2, 1), None, (4,)]),
+    ((2, 5, 7, 3), 1, [(3,), None, ()]),
+    ((5, 0, 3), -3, [(2,), None, (2,)]),
 ]
-"""Shapes of x, the first axis, and shapes of indices."""
+"""Shapes of x, the first axis, and shapes of indices: None for an axis that is whole."""
 
 
 def drawn(rng, shape, axis, of_indices):
     """Return x, indices that may be negative, and the index of NumPy."""
     x = rng.standard_normal(shape).astype(np.float32)
     first = axis % len(shape)
-    indices = [rng.integers(-shape[first + k], shape[first + k], item) for k, item in enumerate(of_indices)]
-    return x, indices, (*[slice(None)] * first, *indices)
+    sizes = zip(shape[first:], of_indices, strict=False)
+    indices = [None if item is None else rng.integers(-size, size, item) for size, item in sizes]
+    return x, indices, (*[slice(None)] * first, *(slice(None) if item is None else item for item in indices))
+
+
+def among(pattern, arrays):
+    """Return arrays, and None where the pattern has it."""
+    arrays = iter(arrays)
+    return [None if item is None else next(arrays) for item in pattern]
 
 
 @pytest.mark.parametrize(("shape", "axis", "of_indices"), INDEXED)
 def test_index(shape, axis, of_indices, device, rng):
     x, indices, at = drawn(rng, shape, axis, of_indices)
-    given = [placed(device, np.asarray(item)) for item in (x, *indices)]
-    index = lambda x, *indices: ep.ops.index(x, indices, axis, "wrap_negative")  # noqa: E731
+    given = [placed(device, np.asarray(item)) for item in (x, *indices) if item is not None]
+    index = lambda x, *items: ep.ops.index(x, among(indices, items), axis, "wrap_negative")  # noqa: E731
     fused = ep.fuse(index)
     for got in (index(*given), *(fused(*given) for _ in range(3))):
         np.testing.assert_array_equal(host(got), x[at], strict=True)
@@ -54,17 +65,17 @@ def test_index(shape, axis, of_indices, device, rng):
 def test_index_put(shape, axis, of_indices, reduction, device, rng):
     x, indices, at = drawn(rng, shape, axis, of_indices)
     updates = rng.standard_normal(x[at].shape).astype(np.float32)
-    wanted = x.copy()
+    wanted, axes = x.copy(), [k for k, item in enumerate(at) if not isinstance(item, slice)]
     if reduction == "none":  # one after the other: NumPy does not say which one stays
-        lead = len(at) - len(indices)
-        each = np.broadcast_arrays(*indices)
-        for position in np.ndindex(each[0].shape):
-            target = (*at[:lead], *(int(item[position]) for item in each))
-            wanted[target] = updates[(*at[:lead], *position)]
+        lead = axes[0] if len(axes) == axes[-1] - axes[0] + 1 else 0
+        each = dict(zip(axes, np.broadcast_arrays(*(at[k] for k in axes)), strict=True))
+        for position in np.ndindex(each[axes[0]].shape):
+            target = tuple(int(each[k][position]) if k in each else slice(None) for k in range(len(at)))
+            wanted[target] = updates[(*[slice(None)] * lead, *position)]
     else:
         OPS[reduction].at(wanted, at, updates)
-    given = [placed(device, np.asarray(item)) for item in (x, updates, *indices)]
-    put = lambda x, updates, *indices: ep.ops.index_put(x, indices, updates, axis, reduction, "wrap_negative")  # noqa: E731
+    given = [placed(device, np.asarray(item)) for item in (x, updates, *indices) if item is not None]
+    put = lambda x, new, *items: ep.ops.index_put(x, among(indices, items), new, axis, reduction, "wrap_negative")  # noqa: E731
     fused = ep.fuse(put)
     for got in (put(*given), *(fused(*given) for _ in range(3))):
         np.testing.assert_allclose(host(got), wanted, 1e-5, strict=True)
