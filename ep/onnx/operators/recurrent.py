@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.expressions.walk import Walk
+from ep.expressions.recurrent import Activation, Step, gates, lstm_step, walk
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators.fitting import check, check_rank, check_shape, numbers
 from ep.onnx.operators.line import line, one_of
@@ -81,71 +81,41 @@ def check_functions(operator: str) -> Callable[..., Any]:
     return check_all
 
 
-def _applied(function: _Function, x: Any, clip: float | None) -> Any:
+@functools.lru_cache(64)
+def _activation(function: _Function, clip: float | None) -> Activation:
+    """Return the function of an array that is limited first: for equal arguments the same one."""
     name, numbers = function
-    return _ACTIVATIONS[name][0](x if clip is None else e.clip(x, -clip, clip), *numbers)
-
-
-def _gates(x: Any, count: int) -> list[Any]:
-    """Return the parts of the last axis that are gates."""
-    size = x.shape[-1] // count
-    return [ops.slice(x, ..., (k * size, (k + 1) * size)) for k in range(count)]
-
-
-_Step = Callable[..., list[Any]]
-"""A step: its arguments are the gates of the product with x, the states, and weights. It returns the next states."""
+    return lambda x: _ACTIVATIONS[name][0](x if clip is None else e.clip(x, -clip, clip), *numbers)
 
 
 @functools.lru_cache(64)
-def _lstm_step(functions: tuple[_Function, ...], clip: float | None, coupled: bool) -> _Step:
-    """Return the step of gates i, o, f and c; its weights are the recurrent ones, and three peepholes or none."""
-    f, g, h = functions
-
-    def step(of_x: Sequence[Any], states: Sequence[Any], recurrent: Any, *peepholes: Any) -> list[Any]:
-        def gate(function: _Function, k: int) -> Any:
-            total = ops.add(of_x[k], of_h[k])
-            return _applied(
-                function, ops.add(total, ops.mul(peepholes[k], cell)) if k < len(peepholes) else total, clip
-            )
-
-        hidden, cell = states
-        of_h = _gates(ops.matmul(hidden, recurrent, transpose_x2=True), 4)
-        i = gate(f, 0)
-        kept = ops.sub(1.0, i) if coupled else gate(f, 2)
-        cell = ops.add(ops.mul(kept, cell), ops.mul(i, gate(g, 3)))
-        return [ops.mul(gate(f, 1), _applied(h, cell, None)), cell]
-
-    return step
-
-
-@functools.lru_cache(64)
-def _gru_step(functions: tuple[_Function, ...], clip: float | None, reset_first: bool) -> _Step:
+def _gru_step(functions: tuple[_Function, ...], clip: float | None, reset_first: bool) -> Step:
     """Return the step of gates z, r and h. reset_first: whether h is reset before its product.
 
     Its weights are then those of the first two gates and those of the last one; else all of them, and the offset of the
     product of the last one.
     """
-    f, g = functions
+    f, g = (_activation(function, clip) for function in functions)
 
     def step(of_x: Sequence[Any], states: Sequence[Any], weights: Any, last: Any) -> list[Any]:
         (hidden,) = states
-        of_h = _gates(ops.matmul(hidden, weights, transpose_x2=True), 2 if reset_first else 3)
-        update, reset = (_applied(f, ops.add(of_x[k], of_h[k]), clip) for k in (0, 1))
+        of_h = gates(ops.matmul(hidden, weights, transpose_x2=True), 2 if reset_first else 3)
+        update, reset = (f(ops.add(of_x[k], of_h[k])) for k in (0, 1))
         if reset_first:
             candidate = ops.matmul(ops.mul(reset, hidden), last, transpose_x2=True)
         else:
             candidate = ops.mul(reset, ops.add(of_h[2], last))
-        new = _applied(g, ops.add(of_x[2], candidate), clip)
+        new = g(ops.add(of_x[2], candidate))
         return [ops.add(ops.mul(ops.sub(1.0, update), new), ops.mul(update, hidden))]
 
     return step
 
 
 @functools.lru_cache(64)
-def _rnn_step(function: _Function, clip: float | None) -> _Step:
+def _rnn_step(function: _Function, clip: float | None) -> Step:
     def step(of_x: Sequence[Any], states: Sequence[Any], recurrent: Any) -> list[Any]:
         of_h = ops.matmul(states[0], recurrent, transpose_x2=True)
-        return [_applied(function, ops.add(of_x[0], of_h), clip)]
+        return [_activation(function, clip)(ops.add(of_x[0], of_h))]
 
     return step
 
@@ -172,10 +142,15 @@ def lstm(
     _check_shapes(4, x, w, r, bias, layout, initial_h=hidden, initial_c=cell, **attributes)
     check_shape("P", peepholes, (w.shape[0], 3 * r.shape[2]))
 
+    def step_of(three: tuple[_Function, ...]) -> Step:
+        f, g, h = three
+        activations = _activation(f, clip), _activation(g, clip), _activation(h, None)
+        return lstm_step(activations, "iofc", bool(input_forget))
+
     def cell_of(k: int) -> _Cell:
         holes = [] if peepholes is None else ops.split(_direction(peepholes, k), 3)
         offset = None if bias is None else ops.add(*ops.split(_direction(bias, k), 2))
-        return offset, _lstm_step(functions[k], clip, bool(input_forget)), [_direction(r, k), *holes]
+        return offset, step_of(functions[k]), [_direction(r, k), *holes]
 
     return _run(x, w, cell_of, lengths, [hidden, cell], r.shape[-1], layout, attributes["direction"])
 
@@ -249,7 +224,7 @@ def _stacked(arrays: Sequence[Any], axis: int = 0) -> Any:
     return ops.stack(arrays, axis) if len(arrays) > 1 else arrays[0].reshape((*shape[:axis], 1, *shape[axis:]))
 
 
-_Cell = tuple[Any, _Step, Sequence[Any]]
+_Cell = tuple[Any, Step, Sequence[Any]]
 """The offset of all products with x, the step, and its weights."""
 
 
@@ -279,29 +254,11 @@ def _run(
         of_h = placed(np.zeros((0, rows, size), x.dtype), x)
         if steps:
             arrays, others = ([products], weights) if masks is None else ([products, masks], [zeros, *weights])
-            walk = _walk(step, w.shape[1] // size, masks is not None)
-            (of_h,), now = walk(arrays, now, others, backwards=direction == "reverse" or k > 0)
+            steps_of = walk(step, w.shape[1] // size, masks is not None)
+            (of_h,), now = steps_of(arrays, now, others, backwards=direction == "reverse" or k > 0)
         all_h.append(of_h)
         last.append(now)
     results = [_stacked(all_h, 1), *(_stacked(one) for one in zip(*last, strict=True))]
     if layout:
         results = [ops.permute(results[0], (2, 0, 1, 3)), *(ops.permute(one, (1, 0, 2)) for one in results[1:])]
     return tuple(results)
-
-
-@functools.lru_cache(64)
-def _walk(step: _Step, num_gates: int, masked: bool) -> Walk:
-    """Return the walk over the products with x, and the masks if masked; the others are zeros if masked, and the
-    weights. Its result is h, or 0 in sequences that have ended."""
-
-    def each(parts: list[Any], states: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
-        gates = _gates(parts[0], num_gates)
-        if not masked:
-            new = step(gates, states, *others)
-            return new[:1], new
-        goes_on, zeros = parts[1], others[0]
-        new = step(gates, states, *others[1:])
-        kept = [ops.where(goes_on, one, old) for one, old in zip(new, states, strict=True)]
-        return [ops.where(goes_on, new[0], zeros)], kept
-
-    return Walk(each)
