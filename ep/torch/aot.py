@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, Final
 
 import torch
+from functorch.compile import min_cut_rematerialization_partition
 from torch._decomp import core_aten_decompositions, get_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import GraphModule
@@ -17,7 +18,6 @@ from ep.torch.compiled_graph import CompiledGraph
 from ep.torch.operators import OPERATORS, aten
 from ep.torch.operators.resizes import resizes_in_graphs
 from ep.torch.options import Options, as_options
-from ep.torch.saving import partition
 from ep.torch.section import Target
 
 TRIED: Final = ("2.13", "2.15")
@@ -44,8 +44,8 @@ def decompositions() -> dict[Any, Any]:
         "native_group_norm_backward native_batch_norm_backward _native_batch_norm_legit "
         "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training elu hardtanh "
         "rrelu_with_noise_backward nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
-        "mse_loss_backward reflection_pad1d reflection_pad2d replication_pad2d std_mean linalg_vector_norm addmv dist "
-        "ldexp"
+        "mse_loss_backward reflection_pad1d reflection_pad2d replication_pad2d std_mean linalg_vector_norm addmm addmv "
+        "dist ldexp"
     )
     found.update(get_decompositions([getattr(aten, name) for name in more.split()]))
     for target in [*found]:
@@ -80,7 +80,7 @@ def compiled(
         fw_compiler=compile_graph,
         bw_compiler=compile_graph,
         decompositions=decompositions(),
-        partition_fn=partition,
+        partition_fn=min_cut_rematerialization_partition,  # the backward graph computes again what is cheap
     )
     with resizes_in_graphs():
         found: Callable[..., Any] = make(module, example_inputs)

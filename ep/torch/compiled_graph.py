@@ -1,21 +1,34 @@
-"""A graph of PyTorch as a callable."""
+"""A graph of PyTorch as a callable: for inputs of certain sizes, another graph, of sections and steps of PyTorch."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
-from torch.fx import GraphModule
+from torch.fx import Graph, GraphModule, Node
+from torch.fx.graph import _BoxedCodeGen
 
 from ep.common.bounded_cache import BoundedCache
 from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
 from ep.include.errors import UnsupportedPrimitiveError
-from ep.torch.division import is_random
-from ep.torch.plan import Plan, planned
-from ep.torch.section import RefusedError, Target
-from ep.torch.sizing import Symbols
+from ep.torch.division import Division, is_random
+from ep.torch.section import RefusedError, Section, Target
+from ep.torch.sizing import Sizing, Symbols
+
+
+class Plan(NamedTuple):
+    """A graph for inputs of certain sizes.
+
+    run: returns the results for a list of inputs, which it empties, so that none lives longer than needed. sections:
+    the parts that `ep` computes. eager: the nodes that PyTorch computes, and why.
+    """
+
+    run: Callable[[list[Any]], list[Any]]
+    sections: Sequence[Section]
+    eager: Mapping[Node, str]
 
 
 class CompiledGraph:
@@ -33,12 +46,8 @@ class CompiledGraph:
         """Return the results. Raises NotImplementedError for steps that PyTorch would compute, where those are errors,
         and UnsupportedPrimitiveError, which lists all that the device lacks."""
         key = self._symbols.key(args) if self._symbols.vary else ()
-        plan = self._plans.get(key)
-        if plan is None:
-            plan = self.plan(args)
-            self._plans.put(key, plan)
-        found: list[Any] = plan.run(args)
-        return found
+        plan = self._plans.get(key) or self._plans.keep(key, lambda: self.plan(args))
+        return plan.run(args)
 
     def any_plan(self) -> Plan:
         """Return a plan that there is; if there is none yet, one for the sizes that PyTorch traced the graph with."""
@@ -53,7 +62,7 @@ class CompiledGraph:
             plan, at_once = None, not self._plans
             while plan is None:
                 try:
-                    plan = planned(self._module, self._symbols, args, self._refused, self._target, at_once=at_once)
+                    plan = self._planned(args, at_once)
                 except RefusedError as error:
                     if not error.reasons.keys() - self._refused.keys():
                         raise  # nothing would change
@@ -68,3 +77,39 @@ class CompiledGraph:
             listed = "\n  ".join(steps)
             raise NotImplementedError(f"PyTorch would compute {len(steps)} steps, and strict is set:\n  {listed}")
         return plan
+
+    def _planned(self, args: Sequence[Any], at_once: bool) -> Plan:
+        """Return a plan: another graph, whose nodes are sections, and steps and views of PyTorch.
+
+        at_once: whether the first call keeps the plan on disk. Raises RefusedError for nodes that `ep` does not compute
+        and that are not among the refused ones.
+        """
+        symbols, graph, sections = self._symbols, Graph(), list[Section]()
+        sizing, kinds = Sizing(symbols, args), dict(zip(symbols.placeholders, map(type, args), strict=True))
+        (wanted,) = self._module.graph.output_node().args
+        results: Sequence[Any] = wanted if isinstance(wanted, tuple | list) else [wanted]
+        division = Division([*symbols.said], results, sizing, self._refused)
+        made = {node: graph.node_copy(node) for node in symbols.said if node.op in ("placeholder", "get_attr")}
+
+        def value_of(node: Any) -> Any:
+            if not isinstance(node, Node):
+                return node
+            if node in sizing.numbers:
+                return sizing.numbers[node]
+            if node not in made:
+                made[node] = graph.node_copy(node, value_of)
+            return made[node]
+
+        for step in division.steps:
+            if isinstance(step, Node):
+                value_of(step)
+                continue
+            section = Section(self._target, step, sizing, at_once)
+            read = zip(section.readers, map(value_of, step.inputs), map(kinds.get, step.inputs), strict=True)
+            found = graph.call_function(section.run, tuple(layout.add_array(graph, *one) for layout, *one in read))
+            for k, (node, layout) in enumerate(zip(step.results, section.writers, strict=True)):
+                made[node] = layout.add_tensor(graph, graph.call_function(operator.getitem, (found, k)))
+            sections.append(section)
+        graph.output([value_of(one) for one in results])
+        graph.set_codegen(_BoxedCodeGen())
+        return Plan(GraphModule(self._module, graph).forward, sections, division.eager)

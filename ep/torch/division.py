@@ -41,7 +41,7 @@ class Division:
         for node in nodes:
             if node.op != "call_function" or node in sizing.numbers:
                 continue
-            sources, whole = self._sources_of(node.all_input_nodes), node.args[0] if _is_part(node) else None
+            sources, whole = self._sources_of(node.all_input_nodes), whole_of(node)
             if whole in sections:
                 sections[whole][node] = None
                 sections[node] = sections[whole]
@@ -112,9 +112,9 @@ class Division:
         return Part(sorted(found, key=self._rank.__getitem__), sorted(inputs, key=self._rank.__getitem__), results)
 
 
-def _is_part(node: Node) -> bool:
-    """Return whether a node is one of the results of another."""
-    return node.target is operator.getitem
+def whole_of(node: Node) -> Any:
+    """Return the node that a node is one of the results of; None if it is all of them."""
+    return node.args[0] if node.target is operator.getitem else None
 
 
 def is_random(node: Node) -> bool:

@@ -13,7 +13,6 @@ from ep.include.shown import Lines
 from ep.torch.aot import compiled
 from ep.torch.compiled_graph import CompiledGraph
 from ep.torch.options import as_options
-from ep.torch.plan import Plan
 
 
 def explain(model: Callable[..., Any], /, *args: Any, options: Mapping[str, Any] | None = None, **kwargs: Any) -> str:
@@ -34,15 +33,11 @@ def explain(model: Callable[..., Any], /, *args: Any, options: Mapping[str, Any]
 
     with patch(force_non_lazy_backward_lowering=True):  # else the first backward call compiles its graph
         torch.compile(model, backend=note)(*args, **kwargs)
-    parts = [f"graphs: {len(graphs)}, on {chosen.device.tag}"]
+    lines = [f"graphs: {len(graphs)}, on {chosen.device.tag}"]
     for k, graph in enumerate(graphs):
-        parts.append(f"graph {k + 1}:\n{_explained(graph.any_plan())}")
-    return Lines("\n\n".join(parts))
-
-
-def _explained(plan: Plan) -> str:
-    lines = [line for section in plan.sections for line in section.explain()]
-    for (operator, reason), count in Counter((node.target, why) for node, why in plan.eager.items()).items():
-        times = f", {count} times" if count > 1 else ""
-        lines.append(f"PyTorch computes {operator}{times}: {reason}")
-    return "\n".join(lines)
+        plan = graph.any_plan()
+        lines += [f"\ngraph {k + 1}:", *(line for section in plan.sections for line in section.explain())]
+        for (operator, reason), count in Counter((node.target, why) for node, why in plan.eager.items()).items():
+            times = f", {count} times" if count > 1 else ""
+            lines.append(f"PyTorch computes {operator}{times}: {reason}")
+    return Lines("\n".join(lines))

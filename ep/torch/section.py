@@ -6,7 +6,7 @@ import hashlib
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +23,7 @@ from ep.expressions.memory import Arenas
 from ep.expressions.named_program import NamedProgram
 from ep.expressions.runs import Runs
 from ep.include.arrays import Arrays
-from ep.torch.division import Part
+from ep.torch.division import Part, whole_of
 from ep.torch.options import Options
 from ep.torch.sizing import Sizing
 from ep.torch.table import OPERATORS, Call
@@ -49,11 +49,11 @@ class Target(NamedTuple):
     workspaces: list[Workspace]
 
 
-_PARAMETER: Final = torch.nn.Parameter
-
-
 class Section:
-    """Some nodes of a graph, for inputs of certain sizes. Its plan is kept on disk."""
+    """Some nodes of a graph, for inputs of certain sizes. Its plan is kept on disk.
+
+    readers, writers: the layouts of the inputs, and those of the results.
+    """
 
     def __init__(self, target: Target, part: Part, sizing: Sizing, at_once: bool) -> None:
         """part: its nodes, inputs and results. sizing: of its values. at_once: whether the first call keeps a new plan.
@@ -62,58 +62,36 @@ class Section:
         """
         self._target, self._base = target, arrays_on(target.options.device)
         self._made_of, self._at_once = (part, sizing), at_once
-        self._readers, self._writers = (
-            [_layout(node, sizing) for node in some] for some in (part.inputs, part.results)
+        self.readers, self.writers = (
+            [_layout(self._base, node, sizing) for node in some] for some in (part.inputs, part.results)
         )
-        self._known: dict[Any, tuple[torch.Tensor, Any, Any]] = {}  # parameters, by the key of an input
-        self._copies = not self._base.takes_host_arrays
         digest, self._key = _identity(part, sizing, target.options)
         self._stored = StoredPlans(Origin(digest), "torch", target.options.device, target.workspaces)
         stored = self._stored.plan(self._key)
         if stored is None:
             self._plan()
         else:
-            self._use([node.name for node in part.inputs], stored.outputs)
+            self._keys: Sequence[Any] = [node.name for node in part.inputs]
+            self._outputs: Callable[..., Any] = stored.outputs
 
     def explain(self) -> list[str]:
         """Return lines about the kernels, their bytes and the memory."""
         return self._program().explain({}, "")
 
-    def run(self, *values: Any) -> list[Any]:
-        """Return the results for the inputs."""
-        base, given, copies = self._base, {}, self._copies
-        inputs, outputs = self._way
-        for value, (key, read, is_kept) in zip(values, inputs, strict=True):
-            if type(value) is _PARAMETER and is_kept:
-                state = value.data_ptr(), copies and value._version  # writes count, if they are not in the memory
-                kept = self._known.get(key)
-                if kept is None or kept[0] is not value or kept[1] != state:
-                    kept = self._known[key] = value, state, read(value)
-                given[key] = kept[2]
-            else:
-                given[key] = read(value)
-        found = outputs(base, given)
+    def run(self, *given: Any) -> Sequence[Any]:
+        """Return the results for the inputs, as arrays of the device."""
+        found: Sequence[Any] | None = self._outputs(self._base, dict(zip(self._keys, given, strict=True)))
         if found is None:  # the plan on disk cannot be used
             self._plan()
-            return self.run(*values)
-        arrays = map(base.copy_to_host, found) if copies else found
-        return [writer.tensor(array) for writer, array in zip(self._writers, arrays, strict=True)]
-
-    def _use(self, keys: Sequence[Any], outputs: Callable[[Arrays, Any], Sequence[Any] | None]) -> None:
-        """Compute by a function of inputs, which have these keys."""
-
-        def copied(layout: Layout, tensor: Any) -> Any:
-            return self._base.copy_from_host(layout.array(tensor))
-
-        reads = [partial(copied, one) if self._copies else one.array for one in self._readers]
-        are_kept = [self._copies or one.is_dense for one in self._readers]
-        self._way = [*zip(keys, reads, are_kept, strict=True)], outputs
+            return self.run(*given)
+        return found
 
     def _plan(self) -> None:
         """Use a new plan, which is kept on disk."""
         program = self._program()
         keep = partial(self._stored.keep_plan, self._key) if self._stored.keeps else None
-        self._use([*program.given.values()], Runs(program, self._target.arenas, keep, at_once=self._at_once).outputs)
+        runs = Runs(program, self._target.arenas, keep, at_once=self._at_once)
+        self._keys, self._outputs = [*program.given.values()], runs.outputs
 
     def _program(self) -> NamedProgram:
         """Return a new program. Raises RefusedError."""
@@ -121,23 +99,25 @@ class Section:
         trace = FoldingTrace(self._base.kept(), "a graph of PyTorch", {}, CONSTANTS)
         try:
             given, values = dict[str, Any](), dict[Node, Any]()
-            for node, reader in zip(part.inputs, self._readers, strict=True):
+            for node, reader in zip(part.inputs, self.readers, strict=True):
                 given[node.name] = trace.give(None, reader.shape, reader.dtype)
                 values[node] = reader.in_axes(given[node.name])
             _record(trace, part.nodes, values, sizing)
-            pairs = zip(part.results, self._writers, strict=True)
+            pairs = zip(part.results, self.writers, strict=True)
             made = {node.name: writer.in_memory(values[node]) for node, writer in pairs}
             return NamedProgram(trace, given, made, made, self._target.options.round_each)
         finally:
             trace.end()
 
 
-def _layout(node: Node, sizing: Sizing) -> Layout:
+def _layout(base: Arrays, node: Node, sizing: Sizing) -> Layout:
     """Return the layout of a node's value."""
     said, sizes = node.meta["val"], sizing.of(node)
     if not sizes:  # a number that PyTorch computes
-        return Layout(np.float64 if isinstance(said, float | torch.SymFloat) else np.int64, (), ())
-    return Layout(DTYPES[said.dtype], *sizes[0])
+        return Layout(
+            base, np.float64 if isinstance(said, float | torch.SymFloat) else np.int64, (), (), is_number=True
+        )
+    return Layout(base, DTYPES[said.dtype], *sizes[0])
 
 
 def _identity(part: Part, sizing: Sizing, options: Options) -> tuple[str, str]:
@@ -171,7 +151,7 @@ def _record(trace: FoldingTrace, nodes: Iterable[Node], values: Values, sizing: 
             found = values_in(OPERATORS[node.target](call, call.arguments(value_of)))
             made = [_typed(*each) for each in zip(found, said, shapes, strict=True)]
         except Exception as error:
-            refused[node.args[0] if node.target is operator.getitem else node] = error
+            refused[whole_of(node) or node] = error
             # so that the nodes that read the result are tried, too
             made = [
                 None if shape is None else trace.give(None, shape, DTYPES.get(one.dtype, np.dtype(np.float32)))
@@ -183,10 +163,15 @@ def _record(trace: FoldingTrace, nodes: Iterable[Node], values: Values, sizing: 
 
 
 def _typed(found: Any, said: Any, shape: tuple[int, ...] | None) -> Any:
-    """Return a result in the type that PyTorch says; None stands for one that nothing reads. Raises TypeError for one
-    of another shape."""
+    """Return a result in the type and the shape that PyTorch says; None stands for one that nothing reads. Raises
+    TypeError for one of another shape, but for axes of one element."""
     if found is None or shape is None:
         return None
-    if not isinstance(found, LazyArray) or tuple(found.shape) != shape:
+    if not isinstance(found, LazyArray) or _long(found.shape) != _long(shape):
         raise TypeError(f"the result is {found!r}; it must be an array of shape {shape}")
-    return found if found.dtype == DTYPES[said.dtype] else ops.cast(found, DTYPES[said.dtype])
+    found = found if found.dtype == DTYPES[said.dtype] else ops.cast(found, DTYPES[said.dtype])
+    return found if tuple(found.shape) == shape else found.reshape(shape)
+
+
+def _long(shape: Sequence[int]) -> list[int]:
+    return [size for size in shape if size != 1]

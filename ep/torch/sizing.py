@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import sympy
@@ -30,16 +31,10 @@ class Symbols:
     def __init__(self, graph: Graph) -> None:
         self.said = {node: node.meta.get("val") for node in graph.nodes if node.op != "output"}
         self.placeholders = [node for node in self.said if node.op == "placeholder"]
-        self._of_sizes = {
-            symbol
-            for value in self.said.values()
-            for tensor in tensors_in(value)
-            for size in _sizes_of(tensor)
-            if isinstance(size, torch.SymInt)
-            for symbol in size.node.expr.free_symbols
-        }
-        values = [self.said[node] for node in self.placeholders]
-        self._varying = [k for k, value in enumerate(values) if self._varies(value)]
+        tensors = [tensor for value in self.said.values() for tensor in tensors_in(value)]
+        sizes = [size for tensor in tensors for size in _sizes_of(tensor) if isinstance(size, torch.SymInt)]
+        self._of_sizes = {symbol for size in sizes for symbol in size.node.expr.free_symbols}
+        self._varying = [k for k, node in enumerate(self.placeholders) if self._varies(self.said[node])]
         self.vary = self._varying != []
 
     def _varies(self, value: Any) -> bool:
@@ -74,10 +69,8 @@ class Sizing:
                     self._symbols[size.node.expr] = sympy.Integer(int(number))
         for node, said in symbols.said.items():
             if node not in self.numbers and (type(said) in _NUMBERS or symbols.is_size(said)):
-                try:
+                with suppress(ValueError):
                     self.numbers[node] = self._number(said)
-                except ValueError:
-                    continue
 
     def _number(self, size: Any) -> Any:
         """Return a size as an int. Raises ValueError if it depends on data."""
@@ -91,11 +84,10 @@ class Sizing:
     def of(self, node: Node) -> list[Sizes] | None:
         """Return the sizes of a node's tensors: none for a number. The result is None if they depend on data."""
         if node not in self._known:
-            try:
+            self._known[node] = None
+            with suppress(ValueError):
                 self._known[node] = [
                     (tuple(map(self._number, tensor.shape)), tuple(map(self._number, tensor.stride())))
                     for tensor in tensors_in(node.meta.get("val"))
                 ]
-            except ValueError:
-                self._known[node] = None
         return self._known[node]

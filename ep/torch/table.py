@@ -46,13 +46,23 @@ class Call:
         self.name = getattr(node.target, "__name__", "").partition(".")[0]
 
     def arguments(self, value_of: Callable[[Any], Any]) -> Arguments:
-        """Return the arguments. value_of: returns what takes the place of a node."""
+        """Return the arguments. value_of: returns what takes the place of a node.
+
+        For an operator that takes axes, arrays without axes get one, which the results need not have: PyTorch allows
+        axis 0 of them.
+        """
         schema, node = getattr(self.node.target, "_schema", None), self.node
         if schema is None:
             return Arguments(dict(zip(("values", "index"), map(value_of, node.args), strict=True)))
         found = {one.name: one.default_value for one in schema.arguments}
-        found |= zip(found, map_aggregate(node.args, value_of), strict=False)
-        return Arguments(found | map_aggregate(node.kwargs, value_of))
+        takes_axes = any(name.startswith("dim") for name in found)
+
+        def argument_of(given: Any) -> Any:
+            value = value_of(given)
+            return value.reshape((1,)) if takes_axes and getattr(value, "shape", None) == () else value
+
+        found |= zip(found, map_aggregate(node.args, argument_of), strict=False)
+        return Arguments(found | map_aggregate(node.kwargs, argument_of))
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -103,22 +113,6 @@ def add(functions: Mapping[str, Function]) -> None:
 def add_named(made: Callable[[Any], Function], names: str) -> None:
     """Add functions that are made of those of `ep.ops`. names: such as "floor ne=not_equal"."""
     add({name: made(getattr(ops, known or name)) for name, _, known in (one.partition("=") for one in names.split())})
-
-
-def with_axis(x: Any) -> Any:
-    """Return an array with at least one axis."""
-    return x if x.shape else x.reshape((1,))
-
-
-def along_axis(function: Callable[[Call, Any, Arguments], Any]) -> Function:
-    """Return the function of a call that another function of an array with axes computes. The results get the shape of
-    the call's."""
-
-    def compute(c: Call, a: Arguments) -> Any:
-        found = function(c, with_axis(a.self), a)
-        return [one.reshape(c.shape) for one in found] if isinstance(found, tuple | list) else found.reshape(c.shape)
-
-    return compute
 
 
 def is_integer(x: Any) -> bool:

@@ -1,8 +1,8 @@
 """ATen's operators, by families, which fill the table."""
 
-from ep.torch.operators import elementwise, indices, norms, products, recurrent, reductions, resizes, shapes, windows
+from ep.torch.operators import elementwise, indices, layers, reductions, resizes, shapes, windows
 from ep.torch.table import OPERATORS, aten
 
-FAMILIES = elementwise, indices, norms, products, recurrent, reductions, resizes, shapes, windows
+FAMILIES = elementwise, indices, layers, reductions, resizes, shapes, windows
 
 __all__ = ["FAMILIES", "OPERATORS", "aten"]

@@ -30,11 +30,6 @@ def _of_floats(function: Any, of_integers: Any = lambda x: x) -> Function:
     return lambda _, a: of_integers(a.self) if is_integer(a.self) else function(a.self)
 
 
-def _backward(function: Any) -> Function:
-    """Return the gradient that is a function of the result's and of the operand, or of the result."""
-    return lambda _, a: function(a.grad_output, a.output if a.self is None else a.self)
-
-
 def _none(x: Any) -> Any:
     """Return where there is no number: not-a-number alone differs from itself."""
     return ops.not_equal(x, x)
@@ -114,20 +109,16 @@ def _polygamma(c: Call, a: Arguments) -> Any:
 add_named(_promoted, """
     acos acosh asin asinh atan atanh cos cosh erf erfc exp exp2 expm1 log log10 log1p log2 reciprocal rsqrt sigmoid sin
     sinh sqrt tan tanh lgamma digamma mish silu maximum minimum fmod hypot bitwise_and bitwise_or bitwise_xor
-    bitwise_not remainder=floor_mod clamp=clip
+    bitwise_not remainder=floor_mod clamp=clip relu silu_backward=silu_backward_with_dy_x
+    tanh_backward=tanh_backward_with_dy_y sigmoid_backward=sigmoid_backward_with_dy_y
 """)  # fmt: skip
 add_named(_compared, """
     eq=equal ne=not_equal lt=less le=less_equal gt=greater ge=greater_equal logical_and logical_or logical_xor
 """)  # fmt: skip
 add_named(_of_floats, "floor ceil trunc round.default=rint")
-add_named(_backward, """
-    silu_backward=silu_backward_with_dy_x tanh_backward=tanh_backward_with_dy_y
-    sigmoid_backward=sigmoid_backward_with_dy_y
-""")  # fmt: skip
 add({
     "isnan": lambda _, a: _none(a.self),
     "isinf": _of_floats(ops.is_inf, _none),
-    "relu": _of_floats(ops.relu, lambda x: ops.maximum(x, 0)),
     "neg": _of_floats(ops.negative, lambda x: ops.sub(0, x)),
     "abs": lambda _, a: a.self if a.self.dtype.kind in "ub" else ops.abs(a.self),
     "logical_not": lambda _, a: ops.logical_not(a.self),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, Final
 
-import numpy as np
-
 from ep import ops
-from ep.torch.table import Arguments, Call, add, along_axis, is_integer, with_axis
+from ep.torch.table import Arguments, Call, add, is_integer
 
 _REDUCTIONS: Final[dict[Any, Any]] = {
     None: "none", "sum": "add", "add": "add", "mean": "add", "prod": "mul", "multiply": "mul", "amax": "max",
@@ -27,17 +24,17 @@ def _embedding_backward(_: Call, a: Arguments) -> Any:
     return ops.gather_grad(dy, indices, (a.num_weights, dy.shape[-1]), axis=0)
 
 
-def _gathered(_: Call, x: Any, a: Arguments) -> Any:
-    index, axis = with_axis(a.index), a.dim % len(x.shape)
-    parts = [slice(None) if k == axis else slice(size) for k, size in enumerate(index.shape)]
-    return ops.take_along_axis(ops.slice(x, *parts), index, axis)
+def _gathered(_: Call, a: Arguments) -> Any:
+    x, axis = a.self, a.dim % len(a.self.shape)
+    parts = [slice(None) if k == axis else slice(size) for k, size in enumerate(a.index.shape)]
+    return ops.take_along_axis(ops.slice(x, *parts), a.index, axis)
 
 
 def _scattered(c: Call, a: Arguments, x: Any, new: Any, reduction: Any) -> Any:
-    index, new = with_axis(a.index), with_axis(c.cast(new))
-    if len(new.shape) == len(index.shape) and new.size > 1:
-        new = ops.slice(new, *(slice(size) for size in index.shape))
-    return ops.scatter(with_axis(x), index, new, a.dim, reduction).reshape(c.shape)
+    new = c.cast(new)
+    if len(new.shape) == len(a.index.shape) and new.size > 1:
+        new = ops.slice(new, *map(slice, a.index.shape))
+    return ops.scatter(x, a.index, new, a.dim, reduction)
 
 
 def _scatter(c: Call, a: Arguments) -> Any:
@@ -46,40 +43,14 @@ def _scatter(c: Call, a: Arguments) -> Any:
 
 
 def _scatter_reduce(c: Call, a: Arguments) -> Any:
-    x = a.self if a.include_self else _scattered(c, a, a.self, _neutral(a.reduce, a.self.dtype), "none")
+    x = a.self
+    if not a.include_self:  # a number that changes no sum or product, or one of those of which the extreme is wanted
+        x = _scattered(c, a, x, a.src if a.reduce in ("amax", "amin") else int(a.reduce == "prod"), "none")
     found = _scattered(c, a, x, a.src, _REDUCTIONS[a.reduce])
     if a.reduce != "mean":
         return found
-    counts = _scattered(c, a, c.filled(int(a.include_self)), 1, "add")
+    counts = _scattered(c, a, ops.expand(c.cast(int(a.include_self)), x.shape), 1, "add")
     return (ops.floor_div if is_integer(x) else ops.div)(found, ops.maximum(counts, c.cast(1)))
-
-
-def _neutral(reduce: str, dtype: Any) -> Any:
-    """Return the number that a reduction does not see."""
-    if reduce not in ("amax", "amin"):
-        return int(reduce == "prod")
-    least, most = (-math.inf, math.inf) if dtype.kind not in "iub" else (0, 1)
-    if dtype.kind in "iu":
-        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
-    return least if reduce == "amax" else most
-
-
-def _indexed(a: Arguments) -> tuple[Any, list[Any], int, list[int]]:
-    """Return the operand with the axes that have indices beside each other, where the result has them; the indices, the
-    first of these axes, and the order of all."""
-    axes = [k for k, one in enumerate(a.indices) if one is not None]
-    given, order = [a.indices[k] for k in axes], [*range(len(a.self.shape))]
-    if any(one.dtype.kind == "b" for one in given):
-        raise NotImplementedError("the number of elements that a mask selects depends on data")
-    if axes == order[axes[0] : axes[-1] + 1]:
-        return a.self, given, axes[0], order
-    order = [*axes, *(k for k in order if k not in axes)]
-    return ops.permute(a.self, order), given, 0, order
-
-
-def _index(_: Call, a: Arguments) -> Any:
-    x, given, axis = _indexed(a)[:3]
-    return ops.index(x, given, axis, _NEGATIVE)
 
 
 def _index_put(c: Call, a: Arguments) -> Any:
@@ -88,20 +59,16 @@ def _index_put(c: Call, a: Arguments) -> Any:
     if mask.dtype.kind == "b" and new.size == 1 and not others and not a.accumulate:
         after = len(a.self.shape) - first - len(mask.shape)
         return ops.where(mask.reshape((*mask.shape, *[1] * after)), new.reshape(()), a.self)
-    x, given, axis, order = _indexed(a)
-    put = ops.index_put(x, given, new, axis, "add" if a.accumulate else "none", _NEGATIVE)
-    return ops.permute(put, np.argsort(order).tolist())
+    return ops.index_put(a.self, a.indices, new, 0, "add" if a.accumulate else "none", _NEGATIVE)
 
 
-add(
-    {
-        "embedding": lambda _, a: ops.gather(a.weight, a.indices, 0),
-        "embedding_dense_backward": _embedding_backward,
-        "index_select": along_axis(lambda _, x, a: ops.gather(x, with_axis(a.index), a.dim)),
-        "gather": along_axis(_gathered),
-        "scatter scatter_add": _scatter,
-        "scatter_reduce.two": _scatter_reduce,
-        "index.Tensor": _index,
-        "index_put.default _unsafe_index_put.default": _index_put,
-    }
-)
+add({
+    "embedding": lambda _, a: ops.gather(a.weight, a.indices, 0),
+    "embedding_dense_backward": _embedding_backward,
+    "index_select": lambda _, a: ops.gather(a.self, a.index, a.dim),
+    "gather": _gathered,
+    "scatter scatter_add": _scatter,
+    "scatter_reduce.two": _scatter_reduce,
+    "index.Tensor": lambda _, a: ops.index(a.self, a.indices, mode=_NEGATIVE),  # without masks: sizes depend on data
+    "index_put.default _unsafe_index_put.default": _index_put,
+})  # fmt: skip

@@ -32,20 +32,20 @@ def resizes_in_graphs() -> Iterator[None]:
     packets = [getattr(aten, name) for name in _MODES]
     ours = {one.default: dict[Any, Any]() for one in packets}
     ours |= {one.vec: dict.fromkeys(_KEYS, _sized(one.default)) for one in packets}
-    theirs = {target: {key: target.py_kernels[key] for key in _KEYS if key in target.py_kernels} for target in ours}
-    _dispatch(ours)
+    theirs = {target: {**target.py_kernels} for target in ours}
+    for target, kernels in theirs.items():
+        _dispatch(target, {key: one for key, one in kernels.items() if key not in _KEYS} | ours[target])
     try:
         yield
     finally:
-        _dispatch(theirs)
+        for target, kernels in theirs.items():
+            _dispatch(target, kernels)
 
 
-def _dispatch(kernels: Mapping[Any, Mapping[Any, Any]]) -> None:
-    for target, functions in kernels.items():
-        for key in _KEYS:
-            target.py_kernels.pop(key, None)
-        target.py_kernels.update(functions)
-        target._dispatch_cache.clear()
+def _dispatch(target: Any, kernels: Mapping[Any, Any]) -> None:
+    target.py_kernels.clear()
+    target.py_kernels.update(kernels)
+    target._dispatch_cache.clear()
 
 
 def _sized(target: Any) -> Callable[..., torch.Tensor]:

@@ -27,8 +27,6 @@ def _diagonal(c: Call, a: Arguments) -> Any:
 
 
 def _unfold(c: Call, a: Arguments) -> Any:
-    if not a.self.shape:
-        return ops.expand_dims(a.self, 0)
     axis = a.dimension % len(a.self.shape)
     places = np.arange(c.shape[axis])[:, None] * a.step + np.arange(a.size)
     return ops.moveaxis(ops.gather(a.self, c.constant(places), axis), axis + 1, -1)
@@ -42,11 +40,11 @@ def _cat(c: Call, a: Arguments) -> Any:
 def _scatter(c: Call, a: Arguments) -> Any:
     """Replace a part of an axis, or an element of it."""
     x, new, axis = a.self, c.cast(a.src), a.dim % len(a.self.shape)
-    size, index = x.shape[axis], a.index
-    if index is None:
-        begin, end, step = slice(a.start, a.end, a.step).indices(size)
-    else:
-        begin, end, step, new = index % size, index % size + 1, 1, ops.expand_dims(new, axis)
+    size = x.shape[axis]
+    if a.index is not None:
+        new = new.reshape((*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    first, last = (a.start, a.end) if a.index is None else (a.index % size, a.index % size + 1)
+    begin, end, step = slice(first, last, a.step).indices(size)
     if step == 1:
         parts = [(0, begin, x), (begin, end, new), (max(begin, end), size, x)]
         kept = [one if one is new else _cut(one, axis, slice(low, high)) for low, high, one in parts if low < high]
@@ -89,15 +87,12 @@ add({
     "cat": _cat,
     "stack": lambda c, a: ops.stack([c.cast(x) for x in a.tensors], a.dim % len(c.shape)),
     "repeat": lambda _, a: ops.repeat(a.self, *a.repeats) if a.repeats else a.self,
-    "flip": lambda _, a: ops.flip(a.self, tuple(a.dims)) if a.dims and a.self.shape else a.self,
+    "flip": lambda _, a: ops.flip(a.self, tuple(a.dims)) if a.dims else a.self,
     "slice_scatter select_scatter": _scatter,
     "constant_pad_nd": _pad,
     "full full_like": lambda c, a: c.filled(a.fill_value),
-    "fill.Scalar": lambda c, a: c.filled(a.value),
     "scalar_tensor": lambda c, a: c.cast(a.s),
-    "zeros zeros_like new_zeros empty.memory_format empty_permuted empty_strided new_empty_strided": (
-        lambda c, _: c.filled(0)
-    ),
+    "empty.memory_format empty_permuted empty_strided new_empty_strided": lambda c, _: c.filled(0),
     "arange": _arange,
     "linspace": _linspace,
 })  # fmt: skip

@@ -1,69 +1,84 @@
-"""Pools, and their gradients."""
+"""Convolutions and pools, and their gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ep import ops
-from ep.torch.table import Arguments, Call, add
+from ep.torch.table import Arguments, Call, Function, add
 
 
-def _options(c: Call, a: Arguments) -> dict[str, Any]:
-    """Return the windows of a pool, as the functions of `ep.ops` take them."""
-    axes = 3 if "3d" in c.name else 2
+def _batched(function: Function) -> Function:
+    """Return the function of a call whose operands may lack the axis of samples, which the results need not have.
 
-    def each(value: Any) -> list[int]:
-        given = [value] if isinstance(value, int) else [*value]
-        return given * (axes // len(given))
+    The arguments of `function` have `steps`, too: those of the windows, as the functions of `ep.ops` take them.
+    """
 
-    kernel = each(a.kernel_size)
-    found = {
-        "kernel": kernel,
-        "strides": each(a.stride) if a.stride else kernel,
-        "pads": each(a.padding) * 2,
-        "dilations": each(a.dilation or 1),
-        "ceil_mode": a.ceil_mode,
-    }
-    if "avg" in c.name:
-        found |= {"count_include_pad": a.count_include_pad, "divisor": a.divisor_override}
-    return found
+    def compute(c: Call, a: Arguments) -> Any:
+        axes = (3 if "3d" in c.name else 2) if a.weight is None else len(a.weight.shape) - 2
+        arrays = {name: x for name, x in a.given.items() if len(getattr(x, "shape", ())) == axes + 1}
+        found = {name: x.reshape((1, *x.shape)) for name, x in arrays.items()}
+        given = a.stride or a.kernel_size or [1], a.padding or [0], a.dilation or [1]
+        strides, pads, dilations = ([*each] * (axes // len(each)) for each in given)
+        steps = {"strides": strides, "pads": pads * 2, "dilations": dilations}
+        return function(c, Arguments(a.given | found | {"steps": steps}))
+
+    return compute
 
 
-def _samples(c: Call, x: Any) -> Any:
-    """Return an operand with an axis of samples."""
-    return x.reshape((1, *x.shape)) if len(x.shape) == (4 if "3d" in c.name else 3) else x
+@_batched
+def _convolution(c: Call, a: Arguments) -> Any:
+    x, w = a.input, a.weight
+    if not a.transposed:
+        return ops.conv(x, w, a.bias, **a.steps, groups=a.groups)
+    y = ops.conv_x_grad(x, w, (*x.shape[:1], *c.shape[1 - len(w.shape) :]), **a.steps, groups=a.groups)
+    return y if a.bias is None else ops.add(y, a.bias.reshape((-1, *[1] * (len(w.shape) - 2))))
 
 
+@_batched
+def _convolution_backward(_: Call, a: Arguments) -> Any:
+    dy, x, w, options = a.grad_output, a.input, a.weight, {**a.steps, "groups": a.groups}
+    if a.transposed:  # the operator is the gradient of a convolution, whose result is x
+        dx = ops.conv(dy, w, **options) if a.output_mask[0] else None
+        dw = ops.conv_w_grad(x, dy, w.shape, **options) if a.output_mask[1] else None
+    else:
+        dx = ops.conv_x_grad(dy, w, x.shape, **options) if a.output_mask[0] else None
+        dw = ops.conv_w_grad(dy, x, w.shape, **options) if a.output_mask[1] else None
+    return dx, dw, ops.sum(dy, (0, *range(2, len(dy.shape))), dy.dtype) if a.output_mask[2] else None
+
+
+def _options(a: Arguments) -> dict[str, Any]:
+    """Return the options of a pool."""
+    kernel = [*a.kernel_size] * (len(a.steps["strides"]) // len(a.kernel_size))
+    return {"kernel": kernel, **a.steps, "ceil_mode": a.ceil_mode}
+
+
+def _average_options(a: Arguments) -> dict[str, Any]:
+    return {**_options(a), "count_include_pad": a.count_include_pad, "divisor": a.divisor_override}
+
+
+@_batched
 def _max_pool(c: Call, a: Arguments) -> Any:
-    x = _samples(c, a.self)
     if not c.is_read(1):
-        return [ops.max_pool(x, **_options(c, a)).reshape(c.shape), None]
-    return [one.reshape(c.shape) for one in ops.max_pool_with_indices(x, **_options(c, a))]
+        return ops.max_pool(a.self, **_options(a)), None
+    return ops.max_pool_with_indices(a.self, **_options(a))
 
 
-def _max_pool_backward(c: Call, a: Arguments) -> Any:
-    x, axes = a.self, 3 if "3d" in c.name else 2
-    return ops.max_unpool(_samples(c, a.grad_output), _samples(c, a.indices), x.shape[-axes:]).reshape(c.shape)
-
-
-def _average_pool_backward(c: Call, a: Arguments) -> Any:
-    x = _samples(c, a.self)
-    return ops.average_pool_grad(_samples(c, a.grad_output), x.shape, **_options(c, a)).reshape(c.shape)
-
-
-def _adaptive_backward(c: Call, a: Arguments) -> Any:
-    return ops.adaptive_average_pool_grad(_samples(c, a.grad_output), _samples(c, a.self).shape).reshape(c.shape)
-
-
-add(
-    {
-        "max_pool2d_with_indices max_pool3d_with_indices": _max_pool,
-        "max_pool2d_with_indices_backward max_pool3d_with_indices_backward": _max_pool_backward,
-        "avg_pool2d avg_pool3d": lambda c, a: ops.average_pool(_samples(c, a.self), **_options(c, a)).reshape(c.shape),
-        "avg_pool2d_backward avg_pool3d_backward": _average_pool_backward,
-        "_adaptive_avg_pool2d _adaptive_avg_pool3d": lambda c, a: ops.adaptive_average_pool(
-            _samples(c, a.self), a.output_size
-        ).reshape(c.shape),
-        "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward": _adaptive_backward,
-    }
-)
+add({
+    "convolution": _convolution,
+    "convolution_backward": _convolution_backward,
+    "max_pool2d_with_indices max_pool3d_with_indices": _max_pool,
+    "max_pool2d_with_indices_backward max_pool3d_with_indices_backward": _batched(
+        lambda _, a: ops.max_unpool(a.grad_output, a.indices, a.self.shape[2:])
+    ),
+    "avg_pool2d avg_pool3d": _batched(lambda _, a: ops.average_pool(a.self, **_average_options(a))),
+    "avg_pool2d_backward avg_pool3d_backward": _batched(
+        lambda _, a: ops.average_pool_grad(a.grad_output, a.self.shape, **_average_options(a))
+    ),
+    "_adaptive_avg_pool2d _adaptive_avg_pool3d": _batched(
+        lambda _, a: ops.adaptive_average_pool(a.self, a.output_size)
+    ),
+    "_adaptive_avg_pool2d_backward _adaptive_avg_pool3d_backward": _batched(
+        lambda _, a: ops.adaptive_average_pool_grad(a.grad_output, a.self.shape)
+    ),
+})  # fmt: skip
