@@ -471,16 +471,16 @@ def imag_grad(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
 def imag_grad(x: ArrayLike, *, out: Array | None = None) -> Array: ...
 
 @overload
-def index(x: HostArrayLike, indices: Sequence[HostArrayLike], axis: int = 0, mode: IndexMode = 'raise') -> HostArray:
-    """Return the parts of `x` at indices along adjacent axes, as `x[:, i, j]` of NumPy and PyTorch."""
+def index(x: HostArrayLike, indices: Sequence[HostArrayLike | None], axis: int = 0, mode: IndexMode = 'raise') -> HostArray:
+    """Return the parts of `x` at indices along axes, as `x[:, i, j]` of NumPy and PyTorch."""
 @overload
-def index(x: ArrayLike, indices: Sequence[ArrayLike], axis: int = 0, mode: IndexMode = 'raise') -> Array: ...
+def index(x: ArrayLike, indices: Sequence[ArrayLike | None], axis: int = 0, mode: IndexMode = 'raise') -> Array: ...
 
 @overload
-def index_put(x: HostArrayLike, indices: Sequence[HostArrayLike], updates: HostArrayLike, axis: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> HostArray:
+def index_put(x: HostArrayLike, indices: Sequence[HostArrayLike | None], updates: HostArrayLike, axis: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> HostArray:
     """Return `x` with `updates` in the parts that `index` would read: `x[:, i, j] = updates` in a new array."""
 @overload
-def index_put(x: ArrayLike, indices: Sequence[ArrayLike], updates: ArrayLike, axis: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> Array: ...
+def index_put(x: ArrayLike, indices: Sequence[ArrayLike | None], updates: ArrayLike, axis: int = 0, reduction: Reduction = 'none', mode: IndexMode = 'raise') -> Array: ...
 
 @overload
 def is_close(x: HostArrayLike, y: HostArrayLike, *, atol: float = 1e-08, rtol: float = 1e-05, out: HostArray | None = None) -> HostArray:
