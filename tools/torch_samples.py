@@ -5,8 +5,8 @@ operators, all by default, with ep and with eager, prints each one that differs,
 tests/data/torch_samples.json for each operator and type the marks of its samples in their order: a letter (see
 tests/torch/samples.py), and how many follow one another; a question mark is a sample that was not computed. With
 --samples, the first, the last and others at even distances are, N in all: 17 are those of 9, and 8 between them. With
---new, those of them without a mark are. The samples of an operator and a type share kernels, so that many of them take
-about 0.1 s each, and the first ones several times as long.
+--new, those of them without a mark are, of the operators in the record; others have nothing in ep. The samples of an
+operator and a type share kernels: when there are many, each takes about 0.1 s, and otherwise several times as long.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ def main() -> int:
     from tests.torch.samples import FORWARD, TYPES, WHOLE, operators
 
     parser = argparse.ArgumentParser(description=__doc__.partition(":")[0])
-    parser.add_argument("names", nargs="*", help="operators; all by default")
+    parser.add_argument("names", nargs="*", help="operators; all by default, or with --new those in the record")
     parser.add_argument("--samples", type=int, help="the number of samples of an operator and a type; all by default")
-    parser.add_argument("--new", action="store_true", help="only samples that the record has no mark of")
+    parser.add_argument("--new", action="store_true", help="only samples without a mark, of operators in the record")
     parser.add_argument("--types", default=",".join(TYPES), help="data types, separated by commas")
     parser.add_argument("--processes", type=int, default=1)
     given = parser.parse_args()
@@ -106,7 +106,7 @@ def main() -> int:
     record["torch"] = ".".join(torch.__version__.split(".")[:2])
     with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
         tasks = {}
-        for name in given.names or operators():
+        for name in given.names or (record["operators"] if given.new else operators()):
             known = {dtype: record["operators"].get(name, {}).get(dtype, "") for dtype in given.types.split(",")}
             tasks[pool.submit(computed, name, known, given.samples, given.new)] = name
         for task in as_completed(tasks):
