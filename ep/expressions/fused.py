@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import operator
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ from ep.expressions.explanation import Explanation
 from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
 from ep.expressions.program import Program
-from ep.expressions.repetition import Repetition
+from ep.expressions.repetition import MOST_TEMPORARY, Repetition
 from ep.expressions.static import static_key
 from ep.expressions.trace import Trace, refusal
 from ep.include.arrays import Array, Operands, Placed
@@ -72,8 +73,11 @@ class _Trace:
         self._inputs = [*positions.values(), *trace.numbers]
         self._are_inputs = len(positions) == num_leaves  # all leaves, in their order
         self._copied = _copied(self._results, trace)
+        nodes = [trace.nodes[one] for one in self._results]
+        self._are_small = sum(math.prod(one.shape) * one.data_type.itemsize for one in nodes) <= MOST_TEMPORARY
         # of one call at a time: others, of other threads or of a handler of a signal, are computed in Python meanwhile
-        self._repetitions = [Repetition(program)] if program.on_device and not self._copied else []
+        repeats = program.on_device and not self._copied and not program.borrowed
+        self._repetitions = [Repetition(program)] if repeats else []
 
     def names_of(self, names: Sequence[str]) -> dict[int, str]:
         """Return the names of arrays, by position in the trace; names: those of all leaves of the arguments."""
@@ -88,14 +92,18 @@ class _Trace:
                 inputs.append(base.number(number(leaves)))
         results: Any = None
         repetition, repetitions = None, self._repetitions
-        if out is None and repetitions:
+        if repetitions:
             try:
                 repetition = repetitions.pop()
             except IndexError:  # another thread has taken it
                 repetition = None
         try:
             if repetition is not None:
-                results = repetition.repeated(base, *inputs)
+                if out is None:
+                    results = repetition.repeated(base, *inputs)
+                else:
+                    into = [*out] if isinstance(out, tuple | list) else [out]
+                    results = into if repetition.repeated_into(base, inputs, into) else None
             if results is None:
                 results = self._computed(base, inputs, out, repetition)
         finally:
@@ -110,11 +118,15 @@ class _Trace:
 
     def _computed(self, base: Any, inputs: Sequence[Any], out: Any, repetition: Repetition | None) -> list[Any]:
         """Return the results, computed in Python. repetition: may record the call."""
-        given = dict(zip(self._inputs, inputs, strict=True))
-        if repetition is not None:
-            return [base.delivered(one, None) for one in repetition.computed(base, given)]
+        program, given = self.program, dict(zip(self._inputs, inputs, strict=True))
         written = {} if out is None else _destinations(out, self._results)
-        results = self.program.run(base, given, written)
+        if repetition is not None and (not written or (self._are_small and repetition.recorded is None)):
+            if written:
+                program.check(base, given, written)
+            results = repetition.computed(base, given)
+            targets = [written[one][1] if one in written else None for one in self._results]
+            return [*map(base.delivered, results, targets)]
+        results = program.run(base, given, written)
         for k in self._copied:
             if self._results[k] not in written:
                 results[k] = FUNCTIONS["identity"](results[k])

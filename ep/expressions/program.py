@@ -20,7 +20,7 @@ from ep.ops.declare.function import FUNCTIONS
 
 
 class Program:
-    """The steps of a trace, ready to run."""
+    """The steps of a trace, ready to run. borrowed: the results in the memory of inputs."""
 
     def __init__(
         self, trace: Trace, results: Sequence[int], round_each: bool = False, *, has_memory: bool = False
@@ -38,8 +38,7 @@ class Program:
         self.on_device = isinstance(trace.base, Arrays)
         constants = {node.position for node in trace.nodes if node.constant is not None}
         self.numbers = constants | {*trace.sizes, *trace.numbers}
-        # results in the memory of inputs
-        self._borrowed = [one for one in self._results if one in borrowed - self.numbers]
+        self.borrowed = [one for one in self._results if one in borrowed - self.numbers]
         groups = enumerate(self.schedule.groups)
         self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
         self._may_write = cache(self._kernel_may_write)
@@ -102,7 +101,7 @@ class Program:
         targets = self._targets(base, into)
         results = self.computed(base, given, self._checked(base, given, into, targets), arena)
         values = dict(zip(self._results, results, strict=True))
-        if self._borrowed:
+        if self.borrowed:
             self._take_apart(base, values, targets)
         return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
 
@@ -185,6 +184,10 @@ class Program:
         gathers = [one for one in (first, *others) if self.schedule.is_gather(one)]
         return gathers[0] if gathers and isinstance(error, IndexError) else first
 
+    def check(self, base: Any, given: Mapping[int, Any], into: Mapping[int, tuple[str, Array]]) -> None:
+        """Raise the errors of `run` for arrays that cannot be written."""
+        self._checked(base, given, into, self._targets(base, into))
+
     def _targets(self, base: Any, into: Mapping[int, tuple[str, Array]]) -> dict[int, Array]:
         """Return the arrays for results, in the form that kernels write; raises an error if they are unsuitable."""
         if not self.on_device:
@@ -219,7 +222,7 @@ class Program:
 
     def _take_apart(self, base: Any, values: dict[int, Any], targets: Mapping[int, Array]) -> None:
         """Copy the results in memory that other results are about to overwrite."""
-        for one in self._borrowed:
+        for one in self.borrowed:
             value = values[one]
             if any(base.may_share_memory(value, array) and other != one for other, array in targets.items()):
                 values[one] = FUNCTIONS["identity"](value)

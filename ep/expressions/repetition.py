@@ -77,12 +77,41 @@ class Repetition:
         written = [*map(self._empty, self._shapes, self._dtypes)]
         if self._run(*inputs, *written):
             self._num_refused = 0
-            found = written if self._places is None else results_in(written, self._places)
+            found = written
+            if self._numbers is None:
+                found = results_in(written, self.recorded.results)
+            elif not self._are_written:
+                found = [*map(written.__getitem__, self._numbers)]
             return found if base is self._kept else [base.delivered(one, None) for one in found]
         self._num_refused += 1
         if self._num_refused > _MOST_REFUSED:
             self.recorded, self._num_refused = None, 0
         return None
+
+    def repeated_into(self, base: Arrays, inputs: Sequence[Array], out: Sequence[Any]) -> bool:
+        """Write the results for inputs to arrays by the recorded launches; return whether they have all been done.
+
+        They are not for arrays that share memory with each other or with inputs, or are not like new ones.
+        """
+        if self.recorded is None or not self._takes_out or len(out) != len(self._numbers):
+            return False
+        for operator, chosen in self._chosen:
+            if operator.chosen is not chosen:
+                return False
+        share = base.may_share_memory
+        for k, one in enumerate(out):
+            if type(one) is not self._type:
+                return False
+            for other in (*inputs, *out[:k]):
+                if share(one, other):
+                    return False
+        written = [*out]
+        if len(self._shapes) > len(out):
+            written = [*map(self._empty, self._shapes, self._dtypes)]
+        for number, one in zip(self._numbers, out, strict=True):
+            written[number] = one
+        done: bool = self._run(*inputs, *written)
+        return done
 
     def computed(
         self,
@@ -141,8 +170,12 @@ class Repetition:
         self._run: Any = repeat.run
         self._kept = base.kept()
         self._empty = self._kept.empty
-        same = places == [(k, shape) for k, (shape, _) in enumerate(written)]
-        self._places = None if same else places
+        # of the results among these, if none is one in another shape
+        numbers = [number for number, shape in places if shape == written[number][0]]
+        self._numbers: Any = numbers if len(numbers) == len(places) else None
+        self._are_written = numbers == [*range(len(written))]
+        self._takes_out = len({*numbers}) == len(places)
+        self._type = type(repeat.written[0])
         # without the arrays of this call, which would live as long
         self.recorded = Recorded(repeat._replace(written=(), results=()), inputs, written, places)
 

@@ -61,7 +61,7 @@ def test_indices_are_checked_in_each_call(device, rng):
         assert_same(on_host(fused(x, table, negative, 2.0)), on_host(ep.fuse(steps)(x, table, negative, 2.0)))
     for _ in range(12):
         fused(x, table, at, 2.0)
-        with pytest.raises(IndexError, match=r"indices\[4\] is 7; the axis holds -7 \.\.\. 6"):
+        with pytest.raises(IndexError, match=r"indices(\.flat)?\[4\] is 7; the axis holds -7 \.\.\. 6"):
             on_host(fused(x, table, wrong, 2.0))
     assert_same(on_host(fused(x, table, at, 2.0)), on_host(ep.fuse(steps)(x, table, at, 2.0)))
 
@@ -127,3 +127,35 @@ def test_a_repeated_call_passes_few_frames(rng):
     assert calls_of(lambda: fused(x, weight, bias)) <= 1 + 5
     assert calls_of(lambda: scaled(x, 3.0)) <= 1 + 7
     np.testing.assert_array_equal(fused(x, weight, bias), expected)
+
+
+@pytest.mark.parametrize("size", [13, 2**17])
+def test_results_in_given_arrays(rng, size):
+    x, y = (rng.standard_normal((5, size), np.float32) for _ in range(2))
+    fused = ep.fuse(lambda x, y: (ops.tanh(x) * y, ops.sort(x + y)))
+    expected = ep.fuse(lambda x, y: (ops.tanh(x) * y, ops.sort(x + y)))(x, y)
+    for _ in range(5):
+        out = np.empty_like(x), np.empty_like(x)
+        found = fused(x, y, out=out)
+        assert all(one is other for one, other in zip(found, out, strict=True))
+        assert_same(found, expected)
+        wide = np.zeros((5, 2 * size), np.float32)
+        assert_same(fused(x, y, out=(wide[:, ::2], None)), expected)
+        assert not wide[:, 1::2].any()
+        own, shared = x.copy(), np.empty(6 * size, np.float32)
+        assert_same(fused(own, y, out=(own, None)), expected)
+        with pytest.raises(ValueError, match=r"out\[1\] overlaps out\[0\]"):
+            fused(x, y, out=(shared[: 5 * size].reshape(5, size), shared[size:].reshape(5, size)))
+        with pytest.raises(TypeError, match=r"out\[1\] has dtype float64"):
+            fused(x, y, out=(None, np.empty((5, size))))
+        assert_same(fused(x, y), expected)
+
+
+def test_a_repeated_call_with_given_arrays_passes_few_frames(rng):
+    x, out = rng.standard_normal((5, 13), np.float32), np.empty((5, 13), np.float32)
+    fused = ep.fuse(lambda x: ops.tanh(x) * 2.0)
+    for _ in range(3):
+        expected = fused(x).copy()
+        fused(x, out=out)
+    assert calls_of(lambda: fused(x, out=out)) <= 1 + 6
+    np.testing.assert_array_equal(out, expected)

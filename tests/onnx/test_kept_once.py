@@ -11,7 +11,7 @@ import pytest
 
 from ep.cpu.device_manager import CACHE
 from ep.include import additions
-from ep.onnx.plan import Plan
+from ep.onnx.planned import Planned
 from tests.onnx.kept import loaded, run_once, written
 
 
@@ -43,8 +43,8 @@ def test_a_process_with_other_kernels_runs_a_new_plan_once(tmp_path, gathered, m
     model, given, *_ = gathered
     path = written(tmp_path, model)
     monkeypatch.setattr(additions, "_ADDED", ["package.kernel"])
-    calls, computed = [], Plan.computed
-    monkeypatch.setattr(Plan, "computed", lambda *args: calls.append(args) or computed(*args))
+    calls, run = [], Planned.run
+    monkeypatch.setattr(Planned, "run", lambda *args: calls.append(args) or run(*args))
     loaded(path)[0](**given)
     assert len(calls) == 1
 
