@@ -9,14 +9,15 @@ from typing import Any
 
 from ep.common.notice import Wait
 from ep.common.progress import Progress
-from ep.expressions.group import View
+from ep.expressions.lowering import Lowering
 from ep.expressions.memory import Arena, Memory
-from ep.expressions.program_text import ProgramText, launches_of, telling
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.errors import ArgumentError
 from ep.ops.declare.function import FUNCTIONS
+from ep.run.loop import viewing
+from ep.run.routine import Routine
 
 
 class Program:
@@ -27,7 +28,7 @@ class Program:
     ) -> None:
         """results: the positions of the values that `run` returns. has_memory: whether `run` receives an arena."""
         self.schedule = Schedule(trace, results, round_each)
-        self._results = list(results)
+        self.results = list(results)
         # results of which others are views must not change before the end
         self._viewed = {one for group in self.schedule.groups if self.schedule.is_view(group) for one in group.sources}
         borrowed: set[int] = set()  # values in the memory of inputs
@@ -38,21 +39,21 @@ class Program:
         self.on_device = isinstance(trace.base, Arrays)
         constants = {node.position for node in trace.nodes if node.constant is not None}
         self.numbers = constants | {*trace.sizes, *trace.numbers}
-        self.borrowed = [one for one in self._results if one in borrowed - self.numbers]
+        self.borrowed = [one for one in self.results if one in borrowed - self.numbers]
         groups = enumerate(self.schedule.groups)
         self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
         self._may_write = cache(self._kernel_may_write)
         self.memory = Memory(self.schedule) if has_memory else None
         self._trace, self._has_run = trace, False
-        self._write()
+        self._lower()
 
-    def _write(self) -> None:
-        """Write the function that runs the program, with the kernels that are registered now."""
-        text = ProgramText(self, self._trace, self.memory)
-        self.chosen = [*text.chosen.items()]
-        self.body, self._renamed, self._derived = text.body(self._results), text.renamed, text.derived
-        self._steps, self.is_repeatable = text.steps, text.is_repeatable
-        self.constants, self.changing = text.constants, text.changing
+    def _lower(self) -> None:
+        """Make the plan, with the kernels that are registered now."""
+        lowered = Lowering(self, self._trace, self.memory)
+        self.chosen, self.inputs = [*lowered.chosen.items()], lowered.inputs
+        self.plan, self.routine = lowered.plan, lowered.routine()
+        self._renamed, self._derived, self.is_repeatable = lowered.renamed, lowered.derived, lowered.is_repeatable
+        self.constants, self.changing = lowered.constants, lowered.changing
 
     def in_memory(self, base: Arrays, block: Array) -> list[Array]:
         """Return all arrays in memory that the program uses. block: of as many bytes as `Memory` has."""
@@ -60,8 +61,8 @@ class Program:
         nodes = (self.schedule.nodes[one] for one in memory.values)
         places = zip(nodes, memory.offsets, strict=True)
         found = [base.within(block, at, one.shape, one.dtype) for one, at in places]
-        for place, how in self._derived:
-            found.append(base.view(found[place], *how) if isinstance(how, View) else found[place].reshape(how))
+        for place, view in self._derived:
+            found.append(viewing(place, view)(base, found))
         return found
 
     def repeated(self, base: Arrays, inputs: Iterable[Array], arena: Arena) -> list[Array] | None:
@@ -100,17 +101,17 @@ class Program:
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
         results = self.computed(base, given, self._checked(base, given, into, targets), arena)
-        values = dict(zip(self._results, results, strict=True))
+        values = dict(zip(self.results, results, strict=True))
         if self.borrowed:
             self._take_apart(base, values, targets)
-        return [base.delivered(values[one], into[one][1] if one in into else None) for one in self._results]
+        return [base.delivered(values[one], into[one][1] if one in into else None) for one in self.results]
 
     def writes_all(self, into: Mapping[int, int]) -> bool:
         """Return whether kernels write all results where they are wanted: in the arrays of inputs.
 
         into: by the position of a result, that of an input. No other inputs overlap these.
         """
-        return into.keys() == {*self._results} and all(
+        return into.keys() == {*self.results} and all(
             one in self._written_by and one not in self._viewed and self._may_write(one, source)
             for one, source in into.items()
         )
@@ -120,13 +121,13 @@ class Program:
         """The bytes of all intermediate values that kernels write."""
         schedule = self.schedule
         made = {one for group in schedule.groups if not schedule.is_view(group) for one in group.results}
-        nodes = [schedule.nodes[one] for one in made - {*self._results}]
+        nodes = [schedule.nodes[one] for one in made - {*self.results}]
         return sum(math.prod(node.shape) * node.data_type.itemsize for node in nodes)
 
     @property
     def num_launches(self) -> int:
         """The number of launches of a run."""
-        return launches_of(self.renewed())
+        return self.renewed().num_launches
 
     def computed(
         self,
@@ -138,49 +139,36 @@ class Program:
     ) -> list[Array]:
         """Return the results; direct: arrays for results, which kernels may write. The first call counts its launches
         for the user, if it takes long."""
-        body = self.renewed()
-        if launched is not None:
-            body = telling(body, launched)
+        routine = self.renewed()
+        inputs = [*map(given.__getitem__, self.inputs)]
         try:
             if self._has_run:
-                return body(base, given, direct, arena)
+                return routine.run(base, inputs, direct, arena, launched)
             with Wait() as wait:
                 self._has_run = True
-                if wait is not None and wait.is_heard:  # nobody else counts the launches
+                if launched is None and wait is not None and wait.is_heard:
                     progress = Progress(wait.tell)
-                    progress.expect(launches_of(body))
-                    body = telling(body, progress.step)
-                return body(base, given, direct, arena)
-        except Exception as error:
-            step = self.step_of(error)
-            if isinstance(error, ArgumentError):
-                error.rename(self._renamed.get(step, {}))
+                    progress.expect(routine.num_launches)
+                    launched = progress.step
+                return routine.run(base, inputs, direct, arena, launched)
+        except ArgumentError as error:
+            error.rename(self._renamed.get(routine.group_of(error), {}))
             raise
 
-    def renewed(self) -> Callable[..., list[Array]]:
-        """Return the function that runs the program, written again if other kernels have been registered meanwhile."""
+    def renewed(self) -> Routine:
+        """Return what runs the plan, which is made again if other kernels have been registered meanwhile."""
         for operator, chosen in self.chosen:
             if operator.chosen is not chosen:
-                self._write()
+                self._lower()
                 break
-        return self.body
-
-    def step_of(self, error: BaseException) -> int:
-        """Return the number of the group whose launch raised an error; -1 if no launch did."""
-        traceback = error.__traceback__
-        while traceback is not None:
-            line = traceback.tb_lineno - 2
-            if traceback.tb_frame.f_code is self.body.__code__ and line < len(self._steps):
-                return self._steps[line]
-            traceback = traceback.tb_next
-        return -1
+        return self.routine
 
     def value_of(self, error: BaseException) -> int:
         """Return a value whose computation raised an error, as far as is known; -1 if no launch did."""
-        step = self.step_of(error)
-        if step < 0:
+        group = self.routine.group_of(error)
+        if group < 0:
             return -1
-        first, *others = self.schedule.groups[step].values
+        first, *others = self.schedule.groups[group].values
         gathers = [one for one in (first, *others) if self.schedule.is_gather(one)]
         return gathers[0] if gathers and isinstance(error, IndexError) else first
 

@@ -123,7 +123,7 @@ class _Steps:
     def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Launch all steps."""
         program, order, dtype = self._program, self._order, self._data_type.dtype
-        body, memory = program.renewed(), program.memory
+        routine, memory = program.renewed(), program.memory
         assert memory is not None
         # operators get separate memory in each step
         own = ArenaPart(arrays, lambda: None, program.in_memory(arrays, new_block(arrays, memory.num_bytes)))
@@ -144,7 +144,8 @@ class _Steps:
         for k, t in enumerate(order):
             read = [*(_view(arrays, one, t) for one in parts), *now, *others]
             direct = {one: each[k] for one, each in into.items()}
-            found = body(arrays, dict(zip(self._given, read, strict=True)), direct, own)
+            given = dict(zip(self._given, read, strict=True))
+            found = routine.run(arrays, [*map(given.__getitem__, program.inputs)], direct, own)
             for one, made in zip(self._computed, found, strict=True):
                 if made is not direct[one]:  # no kernel of Expression computes it
                     apart.add(one)

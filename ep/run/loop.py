@@ -67,17 +67,17 @@ def queued(steps: Sequence[Step]) -> Queue:
             if isinstance(one, Temporary):
                 items.append((None, (one.shape, one.dtype), places[one], None))
             elif isinstance(one, View):
-                items.append((_viewing(place(one.source), one), None, places[one], None))
+                items.append((viewing(place(one.source), one), None, places[one], None))
             elif isinstance(one, Check):
-                items.append((_checking(place(one.indices), one), None, places[one], one.names))
+                items.append((checking(place(one.indices), one), None, places[one], one.names))
         if isinstance(step, Launch):
             found = [one if type(one) is int else place(one) for one in arguments[number]]
-            items.append((step.primitive, _picking(found), None, step.names))
+            items.append((step.primitive, picking(found), None, step.names))
         items += [(None, None, ended, None) for ended in ends.get(number, ())]
     return Queue(fixed, items)
 
 
-def _picking(places: Sequence[Any]) -> Callable[[list[Any]], Sequence[Any]]:
+def picking(places: Sequence[Any]) -> Callable[[list[Any]], Sequence[Any]]:
     """Return the function that picks the stream, and then the values in some places, or lists of values, from all."""
     picked = [_slice(at) if type(at) is list else at for at in places]
     if None not in picked:
@@ -97,7 +97,7 @@ def _slice(places: Sequence[int]) -> slice | None:
     return slice(first, None if first < 0 == end else end, step)
 
 
-def _viewing(source: int, view: View) -> Callable[[Arrays, list[Any]], Array]:
+def viewing(source: int, view: View) -> Callable[[Arrays, list[Any]], Array]:
     """Return the function that makes a view of the value in a place."""
     shape, places, axes = view.shape, view.places, view.axes
     if places is axes is None:
@@ -105,7 +105,7 @@ def _viewing(source: int, view: View) -> Callable[[Arrays, list[Any]], Array]:
     return lambda arrays, values: arrays.view(values[source], places, axes, shape)
 
 
-def _checking(place: int, check: Check) -> Callable[[Arrays, list[Any]], Array]:
+def checking(place: int, check: Check) -> Callable[[Arrays, list[Any]], Array]:
     """Return the function that checks indices in a place, and returns those that a primitive reads."""
     size, mode = check.size, check.mode
     return lambda arrays, values: arrays.resolved(values[place], size, mode) if values[place].size else values[place]

@@ -16,7 +16,21 @@ from ep.common.lazy import lazy
 from ep.include.arrays import Array, Arrays, Placeholder
 from ep.include.errors import ArgumentError
 from ep.run.loop import Queue, queued
-from ep.run.steps import VALUES, Check, Function, Launch, Step, Temporary, Value, View, has_values, sources, values_in
+from ep.run.steps import (
+    VALUES,
+    Call,
+    Check,
+    Converted,
+    Function,
+    Launch,
+    Step,
+    Temporary,
+    Value,
+    View,
+    has_values,
+    sources,
+    values_in,
+)
 
 
 class Single(NamedTuple):
@@ -66,6 +80,8 @@ class Plan:
                     found = Temporary(value.shape, value.dtype)
                 elif isinstance(value, View):
                     found = View(other(value.source), value.shape, value.places, value.axes)
+                elif isinstance(value, Converted):
+                    found = Converted(other(value.source), value.is_number)
                 else:
                     found = Check(other(value.indices), value.size, value.mode, value.names)
                 known[value] = found
@@ -167,8 +183,13 @@ def _lines(steps: Sequence[Step]) -> Iterator[str]:
             elif isinstance(one, View):
                 shown = f"{one.shape}" if one.places is one.axes is None else f"{one.places}, {one.axes}, {one.shape}"
                 yield f"{names[one]} = view({name(one.source)}, {shown})"
+            elif isinstance(one, Converted):
+                yield f"{names[one]} = {'filled' if one.is_number else 'as_buffer'}({name(one.source)})"
             else:
                 yield f"{names[one]} = check({name(one.indices)}, {one.size}, {one.mode!r})"
+        if isinstance(step, Call):
+            operands, results = (f"[{', '.join(map(name, some))}]" for some in step.arguments)
+            yield f"{getattr(step.function, '__qualname__', type(step.function).__qualname__)}({operands}, {results})"
         if isinstance(step, Launch):
             primitive = step.primitive
             launcher: Any = primitive.Launch if isinstance(primitive, Function) else type(primitive)

@@ -64,10 +64,22 @@ def results(count: int) -> Sequence[Placeholder]:
     return tuple(Placeholder(None, number) for number in range(count))
 
 
-Value: TypeAlias = Placeholder | Temporary | View | Check
+class Converted:
+    """A value in the form that operators accept: C-contiguous, and an array.
+
+    source: the other value, or a constant. is_number: whether it is a number, which an array is made of.
+    """
+
+    __slots__ = ("is_number", "source")
+
+    def __init__(self, source: Any, is_number: bool = False) -> None:
+        self.source, self.is_number = source, is_number
+
+
+Value: TypeAlias = Placeholder | Temporary | View | Check | Converted
 """An array of a plan."""
 
-VALUES: Final = Placeholder, Temporary, View, Check
+VALUES: Final = Placeholder, Temporary, View, Check, Converted
 LISTS: Final = list, tuple
 
 
@@ -94,12 +106,26 @@ class Function:
         self.Launch = function
 
 
-Step: TypeAlias = Launch | Check
+class Call:
+    """A step that a function does: (arrays, operands, results), or, if it `returns` the results, (arrays, operands).
+
+    arguments: the operands and the results.
+    """
+
+    __slots__ = ("arguments", "function", "returns")
+
+    def __init__(
+        self, function: Callable[..., Any], operands: Sequence[Any], results: Sequence[Value], *, returns: bool = False
+    ) -> None:
+        self.function, self.arguments, self.returns = function, (operands, results), returns
+
+
+Step: TypeAlias = Launch | Check | Call
 
 
 def has_values(argument: Any) -> bool:
     """Return whether an argument of a launch is a list or tuple of values."""
-    return type(argument) in LISTS and bool(argument) and isinstance(argument[0], VALUES)
+    return type(argument) in LISTS and any(isinstance(one, VALUES) for one in argument)
 
 
 def values_in(step: Step) -> list[Value]:
@@ -110,15 +136,18 @@ def values_in(step: Step) -> list[Value]:
     for one in step.arguments:
         if isinstance(one, VALUES):
             found.append(one)
-        elif type(one) in LISTS and has_values(one):
-            found += one
+        elif type(one) in LISTS:
+            found += [each for each in one if isinstance(each, VALUES)]
     return found
 
 
 def sources(value: Value) -> list[Value]:
     """Return a value and what it is made of, from the array that has the memory on."""
     found = [value]
-    while isinstance(found[-1], View | Check):
+    while isinstance(found[-1], View | Check | Converted):
         last = found[-1]
-        found.append(last.source if isinstance(last, View) else last.indices)
+        source: Any = last.indices if isinstance(last, Check) else last.source
+        if not isinstance(source, VALUES):
+            break  # a constant
+        found.append(source)
     return found[::-1]

@@ -15,7 +15,7 @@ from tests.fuse.placing import placed
 from tests.profiles import calls_of
 from tests.registered import registered
 
-I64 = np.dtype(np.int64)
+F32, I64 = np.dtype(np.float32), np.dtype(np.int64)
 
 
 class Repeated:
@@ -219,3 +219,17 @@ def test_indices_that_are_views(device, rng):
         np.add.at(expected, np.tile(at[1:2], (4, 1)), np.exp(table[at]))
         np.testing.assert_allclose(segments, expected, rtol=1e-5)
     assert program.is_repeated()
+
+
+def test_the_plan_of_a_program_is_shown():
+    """Kernels of Expression, launches of operators and checks of indices are lines."""
+    base = arrays_on(DeviceType.kCPU).kept()
+    trace = FoldingTrace(base, "a test", {})
+    x, table, at = (trace.give(None, *one) for one in (((3, 5), F32), ((7, 5), F32), ((3,), I64)))
+    taken = ops.gather(table, at)
+    results = [ops.sort(ops.tanh(x) + taken), ops.exp(x).reshape((5, 3))]
+    lines = str(Program(trace, [one.node.position for one in results]).plan).splitlines()
+    trace.end()
+    kinds = [line.partition(" = ")[2].partition("(")[0] or line.partition("(")[0] for line in lines]
+    assert {"ExpressionImpl", "ArgSortImpl", "BatchGatherImpl", "check", "empty"} <= {*kinds}
+    assert any(line.endswith(", 7, 'raise')") for line in lines)
