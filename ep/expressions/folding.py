@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.constants import Constants
+from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.array import LazyArray
 from ep.expressions.operators import MAPS
@@ -25,6 +26,13 @@ _SMALL: Final = 2**12
 """The largest result, in bytes, that is computed during tracing although it is larger than its operands."""
 
 
+class Folds(BoundedCache):
+    """The results of operators on constant arrays, and these, by the calls."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda found: {id(one): one.size * one.dtype.itemsize for some in found for one in some})
+
+
 class FoldingTrace(Trace):
     """A trace with arrays that are passed at each launch, and constant arrays.
 
@@ -34,7 +42,7 @@ class FoldingTrace(Trace):
 
     gives_buffers = True
 
-    def __init__(self, base: Arrays, name: str, folds: dict[Hashable, Any], constants: Constants | None = None) -> None:
+    def __init__(self, base: Arrays, name: str, folds: Folds, constants: Constants | None = None) -> None:
         """folds: the results of operators on constant arrays, shared with other traces. constants: those that the trace
         shares; None if it has none that last.
         """
@@ -175,6 +183,7 @@ class FoldingTrace(Trace):
     def _folded(self, key: Hashable, held: Sequence[Any], compute: Any) -> Sequence[Array]:
         found = self._folds.get(key)
         if found is None:
-            found = self._folds[key] = compute(), held  # the id of a held object is not reused
+            found = compute(), held  # the id of a held object is not reused
+            self._folds.put(key, found)
         results: Sequence[Array] = found[0]
         return results

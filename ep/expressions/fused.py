@@ -141,8 +141,9 @@ class Fused(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], round_each: bool) -> None:
         self._function, self._round_each = function, round_each
-        self._traces = BoundedCache()
-        self._known = BoundedCache()  # the same, with their readers of operands, by the keys of calls
+        self._traces = BoundedCache(lambda trace: trace.program.holds)
+        # the same, with their readers of operands, by the keys of calls
+        self._known = BoundedCache(lambda known: known[0].program.holds)
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
         self._parameters = parameter_names(function)
         functools.update_wrapper(self, function, updated=())  # a fused function has attributes of its own

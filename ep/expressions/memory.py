@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.bounded_cache import BoundedCache
 from ep.expressions.repetition import Repetition
 from ep.expressions.schedule import Schedule
 from ep.include.arrays import Array, Arrays
@@ -16,8 +18,6 @@ from ep.include.arrays import Array, Arrays
 _LINE: Final = 64
 """The bytes of a cache line. Each value begins with one."""
 _BYTE: Final = np.dtype(np.uint8)
-_KEPT: Final = 256
-"""The largest number of programs whose arrays an arena keeps."""
 
 
 class Span(NamedTuple):
@@ -100,8 +100,7 @@ class Arena:
 
     def __init__(self, base: Arrays) -> None:
         self._base, self._memory, self._size = base, None, -1
-        self._known: dict[Any, Any] = {}  # the arrays of each program
-        self.repetitions: dict[Any, Repetition] = {}
+        self._new_tables()
         self.arrays: Sequence[Array] = ()
         self.work, self.begin = base.scratch()
 
@@ -118,24 +117,23 @@ class Arena:
     def prepare(self, memory: Memory, program: Any) -> None:
         """Make the arrays of a program."""
         if memory.num_bytes > self._size:
-            self._known.clear()
-            self.repetitions.clear()
+            self._new_tables()
             self.arrays, self._memory, self._size = (), None, -1  # frees the old memory before the new one is allocated
             self._memory, self._size = new_block(self._base, memory.num_bytes), memory.num_bytes
         found = self._known.get(program)
         if found is None:
-            if len(self._known) >= _KEPT:
-                self._known.clear()
-                self.repetitions.clear()
-            found = self._known[program] = program.in_memory(self._base, self._memory)
-        self.arrays = found
+            found = program, program.in_memory(self._base, self._memory)
+            self._known.put(program, found)
+        _, self.arrays = found
 
     def repetition(self, program: Any) -> Repetition:
         """Return the repetition of a program that is prepared."""
-        found = self.repetitions.get(program)
-        if found is None:
-            found = self.repetitions[program] = Repetition(program)
-        return found
+        return self.repetitions.keep(program, lambda: Repetition(program))
+
+    def _new_tables(self) -> None:
+        """Forget the programs, and with each its arrays, and its repetition."""
+        self._known = BoundedCache(lambda found: found[0].holds)
+        self.repetitions = BoundedCache(attrgetter("holds"))
 
 
 class Arenas(list[Arena]):

@@ -48,6 +48,11 @@ class NamedProgram:
         """The program, which gives all results."""
         return Whole(self.program, [*self.given.values()], range(len(self.results)))
 
+    @property
+    def holds(self) -> Mapping[Any, int]:
+        """As for `BoundedCache`."""
+        return self.program.holds
+
     def outputs(
         self, base: Arrays, given: Mapping[int, Array], arena: Arena, launched: Callable[[], None] | None = None
     ) -> list[Array]:

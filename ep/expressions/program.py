@@ -125,6 +125,11 @@ class Program:
         return sum(math.prod(node.shape) * node.data_type.itemsize for node in nodes)
 
     @property
+    def holds(self) -> Mapping[Any, int]:
+        """The bytes of its constants, as for `BoundedCache`."""
+        return {id(one): one.size * one.dtype.itemsize for one in self.constants}
+
+    @property
     def num_launches(self) -> int:
         """The number of launches of a run."""
         return self.renewed().num_launches

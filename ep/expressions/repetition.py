@@ -63,6 +63,12 @@ class Repetition:
         self.recorded: Recorded | None = None
         self.may_repeat = True
 
+    @property
+    def holds(self) -> Mapping[Any, int]:
+        """As for `BoundedCache`."""
+        holds: Mapping[Any, int] = self._program.holds
+        return holds
+
     def repeated(self, base: Arrays, *inputs: Array) -> list[Array] | None:
         """Return the results for inputs, which are in the order of the recorded ones, by the recorded launches.
 

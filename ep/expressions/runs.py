@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from ep.common.bounded_cache import MOST_IDLE
 from ep.common.plans.stored_plan import Launches
 from ep.expressions.memory import Arena, Arenas
 from ep.expressions.program import Program
@@ -23,13 +24,15 @@ class Whole(NamedTuple):
 class Recordable(Protocol):
     """A plan for certain sizes of inputs.
 
-    whole: the one program that it consists of; None if it does not. outputs: returns those for inputs, computed in an
-    arena, unless `whole` repeats them. is_recorded: whether the launches in an arena are known;
-    then later runs do not change them. launches: returns them; None if they are not all that the plan does.
+    whole: the one program that it consists of; None if it does not. holds: as for `BoundedCache`. outputs: returns those
+    for inputs, computed in an arena, unless `whole` repeats them. is_recorded: whether the launches in an arena are
+    known; then later runs do not change them. launches: returns them; None if they are not all that the plan does.
     """
 
     @property
     def whole(self) -> Whole | None: ...
+    @property
+    def holds(self) -> Mapping[Any, int]: ...
     def outputs(self, base: Arrays, given: Mapping[Any, Array], arena: Arena, *told: Any) -> Sequence[Array]: ...
     def is_recorded(self, arena: Arena) -> bool: ...
     def launches(self, arena: Arena) -> Launches | None: ...
@@ -45,6 +48,11 @@ class Runs:
         be after the first run, so that a process with one run keeps its plan, too."""
         self._plan, self._arenas, self._keep, self._may_keep = plan, arenas, keep, at_once
         self._whole = plan.whole
+
+    @property
+    def holds(self) -> Mapping[Any, int]:
+        """As for `BoundedCache`."""
+        return self._plan.holds
 
     def outputs(self, base: Arrays, given: Mapping[Any, Array], *told: Any) -> Sequence[Array]:
         """Return the outputs for inputs. told: what the plan gets besides."""
@@ -65,7 +73,8 @@ class Runs:
         if keep is not None and self._may_keep:
             self._keep_recorded(keep, arena)
         self._may_keep = True
-        arenas.append(arena)
+        if len(arenas) < MOST_IDLE:
+            arenas.append(arena)
         return found
 
     def _keep_recorded(self, keep: Callable[[Launches], None], arena: Arena) -> None:

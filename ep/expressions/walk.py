@@ -8,7 +8,7 @@ from typing import Any, Final
 from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.folding import FoldingTrace
+from ep.expressions.folding import FoldingTrace, Folds
 from ep.expressions.memory import new_block
 from ep.expressions.program import Program
 from ep.expressions.repetition import ArenaPart
@@ -71,7 +71,7 @@ class _Steps:
         self._num_arrays, self._num_states, self.num_steps = num_arrays, num_states, given[0].shape[0]
         self._order = range(self.num_steps)[:: -1 if backwards else 1]
         self.name = f"{self.num_steps} steps" if self.num_steps > 1 else "1 step"
-        trace = FoldingTrace(base, "a step", {})
+        trace = FoldingTrace(base, "a step", Folds())
         trace.gives_buffers = base.takes_host_arrays  # a part of an array of another device is none
         try:
             shapes = [tuple(one.shape[1:] if k < num_arrays else one.shape) for k, one in enumerate(given)]

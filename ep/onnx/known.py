@@ -10,8 +10,7 @@ import numpy as np
 
 from ep.common.arrays.constants import CONSTANTS
 from ep.common.arrays.on_device import arrays_on
-from ep.common.bounded_cache import BoundedCache
-from ep.expressions.folding import FoldingTrace
+from ep.expressions.folding import FoldingTrace, Folds
 from ep.include.arrays import Array
 from ep.include.device_type import DeviceType
 from ep.onnx.calls import called, described
@@ -34,7 +33,7 @@ class Known:
         self.inputs = [one.name for one in graph.inputs]
         self.made_of: dict[str, Sequence[str]] = {}
         self._placed: dict[str, Array] = {}
-        self._folds = BoundedCache()
+        self._folds = Folds()
 
     def note(self, nodes: Sequence[Node]) -> None:
         """Record what nodes compute their results from."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from importlib import import_module
+from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,8 @@ class Model:
         self._stored = Stored(source, device_type)
         self.inputs, self.outputs = self._stored.signatures() or self._planner.signatures
         self._names, self._all = (tuple([one.name for one in some]) for some in (self.inputs, self.outputs))
-        self._plans = BoundedCache()  # by the requested outputs and the shapes of inputs
-        self._known = BoundedCache()  # the same, with their Arrays, by the keys of calls
+        self._plans = BoundedCache(attrgetter("holds"))  # by the requested outputs and the shapes of inputs
+        self._known = BoundedCache(lambda known: known[0].holds)  # the same, with their Arrays, by the keys of calls
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Let a copy load the contents of the file again. Raises TypeError for a model of a ModelProto."""

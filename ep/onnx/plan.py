@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ep import ops
 from ep.common.arrays.on_device import on_device
-from ep.common.bounded_cache import BoundedCache
+from ep.common.bounded_cache import MOST_IDLE, BoundedCache
 from ep.common.plans.stored_plan import Launches
 from ep.common.progress import Progress
 from ep.expressions.memory import Arena, Arenas
@@ -25,13 +26,22 @@ class Plan:
 
     def __init__(self, planned: Planned) -> None:
         self._planned = planned
-        self._later = BoundedCache()  # plans of the nodes after the cut, by the shapes of its results
-        self._bodies = BoundedCache()  # plans of the graph of a loop, by the shapes of its inputs
+        self._later = BoundedCache(
+            operator.attrgetter("holds")
+        )  # plans of the nodes after the cut, by the shapes of its results
+        self._bodies = BoundedCache(
+            operator.attrgetter("holds")
+        )  # plans of the graph of a loop, by the shapes of its inputs
         self._arenas = Arenas()  # for these plans
 
     def explain(self) -> str:
         """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
         return self._planned.explain()
+
+    @property
+    def holds(self) -> Mapping[Any, int]:
+        """As for `BoundedCache`."""
+        return self._planned.named.holds
 
     @property
     def is_one_program(self) -> bool:
@@ -148,7 +158,8 @@ class Plan:
         """Return the results of a loop; its graph has an arena that no other thread uses meanwhile."""
         arena = self._arenas.taken(base)
         results = self._call(node, arrays, values, body=self._steps(base, values, node, body, arena))
-        self._arenas.append(arena)
+        if len(self._arenas) < MOST_IDLE:
+            self._arenas.append(arena)
         return results
 
     def _steps(self, base: Arrays, values: Mapping[str, Array], node: Node, body: Branch, arena: Arena) -> Steps:

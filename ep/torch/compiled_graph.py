@@ -30,6 +30,11 @@ class Plan(NamedTuple):
     sections: Sequence[Section]
     eager: Mapping[Node, str]
 
+    @property
+    def holds(self) -> Mapping[Any, int]:
+        """As for `BoundedCache`."""
+        return {key: size for section in self.sections for key, size in section.holds.items()}
+
 
 class CompiledGraph:
     """A graph of AOTAutograd on a device: a plan for each combination of input sizes. Several threads may call it."""
@@ -40,7 +45,7 @@ class CompiledGraph:
         self._module, self._target = module, target
         self._symbols = Symbols(module.graph)
         self._refused: dict[Any, Exception] = {}
-        self._plans = BoundedCache()
+        self._plans = BoundedCache(operator.attrgetter("holds"))
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Return the results. Raises NotImplementedError for steps that PyTorch would compute, where those are errors,

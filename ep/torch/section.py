@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,10 +15,10 @@ from torch.fx import Node
 from ep import ops
 from ep.common.arrays.constants import CONSTANTS
 from ep.common.arrays.on_device import arrays_on
-from ep.common.plans.stored_plan import Origin, Workspace
+from ep.common.plans.stored_plan import Origin, StoredPlan, Workspace
 from ep.common.plans.stored_plans import StoredPlans
 from ep.expressions.array import LazyArray
-from ep.expressions.folding import FoldingTrace
+from ep.expressions.folding import FoldingTrace, Folds
 from ep.expressions.memory import Arenas
 from ep.expressions.named_program import NamedProgram
 from ep.expressions.runs import Runs
@@ -52,8 +52,11 @@ class Target(NamedTuple):
 class Section:
     """Some nodes of a graph, for inputs of certain sizes. Its plan is kept on disk.
 
-    readers, writers: the layouts of the inputs, and those of the results.
+    readers, writers: the layouts of the inputs, and those of the results. holds: as for `BoundedCache`.
     """
+
+    holds: Mapping[Any, int]
+    _outputs: Callable[..., Any]
 
     def __init__(self, target: Target, part: Part, sizing: Sizing, at_once: bool) -> None:
         """part: its nodes, inputs and results. sizing: of its values. at_once: whether the first call keeps a new plan.
@@ -71,8 +74,7 @@ class Section:
         if stored is None:
             self._plan()
         else:
-            self._keys: Sequence[Any] = [node.name for node in part.inputs]
-            self._outputs: Callable[..., Any] = stored.outputs
+            self._use([node.name for node in part.inputs], stored)
 
     def explain(self) -> list[str]:
         """Return lines about the kernels, their bytes and the memory."""
@@ -86,17 +88,20 @@ class Section:
             return self.run(*given)
         return found
 
+    def _use(self, keys: Sequence[Any], plan: StoredPlan | Runs) -> None:
+        """Compute with a plan for inputs that have these keys."""
+        self._keys, self._outputs, self.holds = keys, plan.outputs, plan.holds
+
     def _plan(self) -> None:
         """Use a new plan, which is kept on disk."""
         program = self._program()
         keep = partial(self._stored.keep_plan, self._key) if self._stored.keeps else None
-        runs = Runs(program, self._target.arenas, keep, at_once=self._at_once)
-        self._keys, self._outputs = [*program.given.values()], runs.outputs
+        self._use([*program.given.values()], Runs(program, self._target.arenas, keep, at_once=self._at_once))
 
     def _program(self) -> NamedProgram:
         """Return a new program. Raises RefusedError."""
         part, sizing = self._made_of
-        trace = FoldingTrace(self._base.kept(), "a graph of PyTorch", {}, CONSTANTS)
+        trace = FoldingTrace(self._base.kept(), "a graph of PyTorch", Folds(), CONSTANTS)
         try:
             given, values = dict[str, Any](), dict[Node, Any]()
             for node, reader in zip(part.inputs, self.readers, strict=True):

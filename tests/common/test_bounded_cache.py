@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from ep.common import bounded_cache
 from ep.common.bounded_cache import KEPT, BoundedCache
 
 
@@ -52,6 +53,31 @@ def test_a_value_takes_the_place_of_an_older_one():
 def test_no_more_than_twice_as_many_are_kept():
     cache = filled(5 * KEPT)
     assert sum(cache.get(key) is not None for key in reversed(range(5 * KEPT))) <= 2 * KEPT + 1
+
+
+def sizes(cache):
+    """Return the sizes that values in a cache of dicts have, each once."""
+    return {key: size for value in (*cache.values(), *cache.older.values()) for key, size in value.items()}
+
+
+def test_values_keep_no_more_than_so_many_bytes(monkeypatch):
+    """Beside what the largest one keeps: all plans of a model have its weights."""
+    monkeypatch.setattr(bounded_cache, "MOST_BYTES", 1000)
+    cache, weights = BoundedCache(lambda value: value), {"weights": 10**6}
+    for key in range(100):
+        cache.put(key, weights | {key: 300})
+        assert cache.get(max(key - 1, 0)) is not None
+        assert sum(sizes(cache).values()) <= 10**6 + 2 * (1000 + 300)
+    assert sum(cache.get(key) is not None for key in reversed(range(100))) > 3
+
+
+def test_values_that_are_too_large_are_found(monkeypatch):
+    monkeypatch.setattr(bounded_cache, "MOST_BYTES", 1000)
+    cache = BoundedCache(lambda value: value)
+    for key in "abcabc":
+        cache.put(key, {key: 10**6})
+        assert cache.get(key) == {key: 10**6}
+    assert len(sizes(cache)) <= 3
 
 
 def test_threads_find_what_is_theirs_or_nothing():

@@ -7,7 +7,7 @@ import pytest
 
 from ep import DeviceType, ops
 from ep.common.arrays.on_device import arrays_on
-from ep.expressions.folding import FoldingTrace
+from ep.expressions.folding import FoldingTrace, Folds
 from ep.expressions.memory import Arena
 from ep.expressions.program import Program
 from ep.ops.kernels import PreparedKernel
@@ -24,7 +24,7 @@ class Repeated:
     def __init__(self, device, function, given, held=()):
         """given: the inputs of the first call. held: arrays of the device, whose elements change."""
         self._device, self._base = device, arrays_on(device.type).kept()
-        trace = FoldingTrace(self._base, "a test", {})
+        trace = FoldingTrace(self._base, "a test", Folds())
         lazy = [trace.give(None, one.shape, one.dtype) for one in given]
         results = function(*lazy, *(trace.hold(one, changes=True) for one in held))
         self._given = [one.node.position for one in lazy]

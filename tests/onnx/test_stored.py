@@ -13,6 +13,8 @@ import pytest
 from onnx import TensorProto
 
 import ep.onnx
+from ep.common import bounded_cache
+from ep.common.arrays.constants import CONSTANTS
 from ep.common.native import machine_code
 from ep.common.plans import stored_plan
 from ep.cpu.device_manager import CACHE
@@ -229,6 +231,32 @@ def test_a_plan_that_is_dropped_leaves_nothing(tmp_path, rng):
     assert mapped <= 2
     assert files == 0
     assert blocks() < before + 120
+
+
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_plans_keep_no_more_than_so_many_bytes(tmp_path, rng, monkeypatch, is_restored):
+    """Constants that a plan has for its sizes are freed with it, when others have more than the bound."""
+    monkeypatch.setattr(bounded_cache, "MOST_BYTES", 2**16)
+    weight, table = rng.standard_normal((71, 67), np.float32), rng.standard_normal((90, 67), np.float32)
+    nodes = [("MatMul", ["x", "w"], ["p"]), ("Shape", ["x"], ["n"], {"end": 1})]
+    nodes += [("Slice", ["v", "zero", "n"], ["s"]), ("Neg", ["s"], ["m"]), ("Add", ["p", "m"], ["y"])]
+    constants = [("w", weight), ("v", table), ("zero", np.array([0]))]
+    path = written(tmp_path, model_of(nodes, [("x", ("n", 71))], [("y", ("n", 67))], constants))
+    sizes, given = [*range(74, 90)], {n: rng.standard_normal((n, 71), np.float32) for n in range(74, 90)}
+    if is_restored:
+        first, _ = loaded(path)
+        for n in sizes:
+            for _ in range(2):
+                first(x=given[n])
+        del first
+        gc.collect()
+    made, is_read = loaded(path)
+    for n in (*sizes, *sizes[::-1], *sizes):
+        np.testing.assert_allclose(made(x=given[n])[0], given[n] @ weight - table[:n], rtol=1e-4, atol=1e-4)
+    gc.collect()
+    known = {id(one): one for one in CONSTANTS._known.values()}
+    assert len([one for one in known.values() if one.shape[:1] > (73,) and one.shape[1:] == (67,)]) < len(sizes)
+    assert is_read() is not is_restored
 
 
 def test_tensors_in_other_files_are_not_kept(tmp_path, gathered):

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from ep.common.arrays.constants import CONSTANTS
+from ep.common.bounded_cache import MOST_IDLE
 from ep.common.kernel_cache.headed import DamagedError, header_of, with_header
 from ep.include.additions import has_additions
 from ep.include.arrays import Array, Arrays
@@ -115,7 +116,10 @@ class Workspace:
 
 
 class StoredPlan(ProcessBound):
-    """A plan from the disk. Several threads may run it, each in a workspace."""
+    """A plan from the disk. Several threads may run it, each in a workspace.
+
+    holds: as for `BoundedCache`.
+    """
 
     def __init__(
         self,
@@ -138,6 +142,8 @@ class StoredPlan(ProcessBound):
         self._written = [(shape, DataType[name].dtype) for shape, name in self._header.written]
         self._gives_written = self._results == tuple((k, shape) for k, (shape, _) in enumerate(self._written))
         self._constants: list[Array] | None = None
+        self.holds: dict[Any, int] = {id(self): len(contents.image) + len(contents.own)}
+        self.holds.update((one.digest, one.num_bytes) for one in self._header.constants if one.digest)
 
     def outputs(self, base: Arrays, values: Mapping[Any, Array]) -> tuple[Array, ...] | None:
         """Return the outputs. values: the inputs, by name.
@@ -154,7 +160,8 @@ class StoredPlan(ProcessBound):
         run = workspace.functions.get(self) or self._restored(base, workspace, values)
         written = [base.empty(*one) for one in self._written]
         done = run is not None and run(*[values[name] for name in self._inputs], *written)
-        self._workspaces.append(workspace)
+        if len(self._workspaces) < MOST_IDLE:
+            self._workspaces.append(workspace)
         if not done:
             return None
         return tuple(written if self._gives_written else results_in(written, self._results))
