@@ -98,6 +98,9 @@ def _new_recording(work: Arrays) -> Recording:
 
 
 def _restored(image: bytes, constants: Sequence[Any], block: Callable[[int], Any]) -> Callable[..., bool] | None:
-    from ep.cpu.engine.repeat.restored import restored  # this imports NumPy's and Python's layouts, and no kernel
+    def made() -> Callable[..., bool] | None:
+        from ep.cpu.engine.repeat.restored import restored  # this imports NumPy's and Python's layouts, and no kernel
 
-    return exclusively(lambda: restored(image, constants, block))  # it loads kernels
+        return restored(image, constants, block)  # it loads kernels
+
+    return exclusively(made)

@@ -21,6 +21,7 @@ from ep.cpu.shared.listed import Listed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import kMaxNumDims
+from ep.include.process import exclusively
 from ep.include.recording import Recorded, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
@@ -92,9 +93,12 @@ class CpuRecording(Recording):
         return found
 
     def _image(self, made: LaunchList, constants: Sequence[NDArray]) -> bytes | None:
-        from ep.cpu.engine.repeat.image import image_of
+        def image() -> bytes | None:
+            from ep.cpu.engine.repeat.image import image_of  # most processes write no image
 
-        return image_of(running(), made, made.held, constants, self._memory)
+            return image_of(running(), made, made.held, constants, self._memory)
+
+        return exclusively(image)
 
     def _listed(self, constants: Sequence[NDArray]) -> LaunchList | None:
         """Return the list of the launches; None if they are not all that the function has done."""
