@@ -24,9 +24,9 @@ class Whole(NamedTuple):
 class Recordable(Protocol):
     """A plan for certain sizes of inputs.
 
-    whole: the one program that it consists of; None if it does not. holds: as for `BoundedCache`. outputs: returns those
-    for inputs, computed in an arena, unless `whole` repeats them. is_recorded: whether the launches in an arena are
-    known; then later runs do not change them. launches: returns them; None if they are not all that the plan does.
+    whole: the one program that it consists of; None if it does not. holds: as for `BoundedCache`. outputs: returns
+    those for inputs, computed in an arena, unless `whole` repeats them. is_recorded: whether the launches in an arena
+    are known; then later runs do not change them. launches: returns them; None if they are not all that the plan does.
     """
 
     @property

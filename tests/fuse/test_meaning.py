@@ -68,6 +68,47 @@ def test_arrays_are_not_kept(x):
     assert view is not None
 
 
+CALLS = {
+    "numbers": (lambda x, y, rate: x * rate + y, lambda fused, x, y: fused(x, y, 2.5)),
+    "keywords": (lambda x, y: x * y, lambda fused, x, y: fused(x, y=y)),
+    "lists": (lambda some: some[0] * some[1], lambda fused, x, y: fused([x, y])),
+    "views": (lambda x, y: (ep.ops.transpose(x * y), x), lambda fused, x, y: fused(x, y)),
+    "out": (lambda x, y: x * y, lambda fused, x, y: fused(x, y, out=np.empty_like(x))),
+    "out that is an input": (lambda x, y: x * y, lambda fused, x, y: fused(x, y, out=y)),
+    "out of another size": (lambda x, y: x * y, lambda fused, x, y: fused(x, y, out=np.empty(3, np.float32))),
+    "out that overlaps": (lambda x, y: x[1:] * y[1:], lambda fused, x, y: fused(x, y, out=x[:-1])),
+    "other sizes": (lambda x, y: x * y, lambda fused, x, y: fused(x, y[:, 1:])),
+    "wrong indices": (
+        lambda x, y: ep.ops.gather(x, ep.ops.cast(y, "int64")) * 2.0,
+        lambda fused, x, y: fused(x, y + 99),
+    ),
+    "an error of the function": (lambda x, y: x * (1 / 0), lambda fused, x, y: fused(x, y)),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_arrays_are_freed_at_once(name, x):
+    """After a call, and after one that raises, without the garbage collector."""
+    function, call = CALLS[name]
+    fused, references, errors = ep.fuse(function), [], 0
+    gc.collect()
+    gc.disable()
+    try:
+        for turn in range(4):
+            given = x.copy(), x + np.float32(1)
+            try:
+                found = call(fused, *given)
+            except (ValueError, IndexError, ZeroDivisionError):
+                found, errors = (), errors + 1
+            found = found if isinstance(found, tuple) else (found,)
+            references = [weakref.ref(one) for one in (*given, *found)]
+            del given, found
+            assert turn == 0 or [one() for one in references] == [None] * len(references)
+    finally:
+        gc.enable()
+    assert errors == 4 * (name.startswith(("out of", "out that overlaps", "other", "wrong", "an error")))
+
+
 def test_a_view_of_what_can_only_be_copied_is_refused(x):
     for array in ([1.0, 2.0], x.astype(">f4"), x[0, 0]):
         with ep.lazy() as lazy, pytest.raises(TypeError, match=r"^array \(\w+\) can only be read as a copy"):
