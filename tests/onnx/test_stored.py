@@ -362,14 +362,6 @@ def test_an_address_of_something_unknown_has_no_image():
     assert image.image_of(0, Words(words, [2]), [], [], []) is None
 
 
-@pytest.mark.parametrize("container", [{1: "a", 2: "b"}, {"a", "b"}])
-def test_containers_that_another_thread_changes_while_an_image_is_made(container):
-    parts = image._parts(container)
-    found = [next(parts)]
-    container.clear()
-    assert sorted([*found, *parts]) == ["a", "b"]
-
-
 def test_another_process_needs_neither_onnx_nor_operators(tmp_path, rng, run_forked):
     model, given = several(rng)
     path = written(tmp_path, model)

@@ -62,7 +62,7 @@ class Plan(Words):
         signature: of the launches; None for a plan that only other plans refer to.
         """
         self.fields = base if signature is None else plan_layout(base, signature)
-        self.words, self.addresses = np.zeros(self.fields.num_words, np.int64), self.fields.addresses
+        super().__init__(np.zeros(self.fields.num_words, np.int64), self.fields.addresses)
 
     @property
     def moves(self) -> Sequence[Any]:

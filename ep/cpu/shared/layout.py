@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -69,6 +70,10 @@ def addresses_in(fields: Any, more: Any, count: int) -> Sequence[int]:
     return [*fields.addresses, *(fields.num_words + place for place in several(more, count).addresses)]
 
 
+_ALL: Final = WeakValueDictionary[int, "Words"]()
+"""All words that there are, by their ids."""
+
+
 class Words:
     """An array that compiled code reads by its address.
 
@@ -82,8 +87,14 @@ class Words:
 
     def __init__(self, words: np.ndarray[Any, Any], addresses: Sequence[int] = ()) -> None:
         self.words, self.addresses = words, addresses
+        _ALL[id(self)] = self
 
     @property
     def address(self) -> int:
         """The address of the words."""
         return data_address(self.words)
+
+    @staticmethod
+    def all() -> list[Words]:
+        """Return all words that there are."""
+        return [one for reference in _ALL.valuerefs() if (one := reference()) is not None]

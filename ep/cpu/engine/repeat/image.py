@@ -1,18 +1,17 @@
 """Images of launch lists: the words of a list, and all that they refer to, for a process that has none of it.
 
 The words of a list hold addresses of other words: those of states, of plans, and of what plans refer to. All these are
-found from the list on, and copied one after another. Which words are addresses is declared where they are written
-(`Words.addresses`); all others are numbers, whatever their values are. Each address is listed with what it is an
-address in, so that it can be written again in another process (`restored.py`): in the copied words, in memory of
-intermediate values, in constants, of a function on disk, of the settings of the device, or of one of Python's objects.
-A list with any other address has no image.
+found from the list on, by their addresses, and copied one after another. Which words are addresses is declared where
+they are written (`Words.addresses`); all others are numbers, whatever their values are. Each address is listed with
+what it is an address in, so that it can be written again in another process (`restored.py`): in the copied words, in
+memory of intermediate values, in constants, of a function on disk, of the settings of the device, or of one of Python's
+objects. A list with any other address has no image.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
-from types import FunctionType
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -48,8 +47,8 @@ def image_of(
     """Return the image of a list; None if it cannot have one.
 
     running: the address of the code that runs lists. words: those of the list. held: all that its launches need; the
-    contents of arrays among these are copied. constants: arrays that the other process has, too. memory: arrays whose
-    contents do not matter.
+    contents of arrays among these are copied, and checks of indices are written. constants: arrays that the other
+    process has, too. memory: arrays whose contents do not matter.
     """
     try:
         return _Image(held, constants, memory).packed(running, words)
@@ -62,13 +61,13 @@ class _Image:
 
     def __init__(self, held: Sequence[Any], constants: Sequence[NDArray], memory: Sequence[NDArray]) -> None:
         known = {id(one) for one in (*constants, *memory)}
-        reached = _Reached([one for one in held if id(one) not in known])
+        numbers = [one for one in held if isinstance(one, np.ndarray) and id(one) not in known]
         self._memory = _joined(memory)
         self._constants = [_range(one) for one in constants]
         self._known = _Ranges([*self._memory, *self._constants])
-        self._words = [*reached.words.values()]
+        self._words = [*map(Words, numbers), *Words.all()]
         self._copied = _Ranges([_range(one.words) for one in self._words])
-        self._checks = reached.checks
+        self._checks = {id(one): one for one in held if isinstance(one, IndexCheck)}
         self._objects = {id(one): name for name, one in OBJECTS.items()}
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._settings, self._streams = device.settings_address, device.streams
@@ -172,53 +171,11 @@ class _Image:
         return origin
 
 
-class _Reached:
-    """The words that objects refer to, through containers, closures and the attributes of ep's own classes.
-
-    words: by their addresses; arrays among the roots are numbers. checks: of indices, by their ids.
-    """
-
-    def __init__(self, roots: Sequence[Any]) -> None:
-        arrays = [one for one in roots if isinstance(one, np.ndarray) and one.flags.c_contiguous]
-        self.words = {data_address(one): Words(one) for one in arrays}
-        self.checks: dict[int, IndexCheck] = {}
-        seen, todo = dict[int, Any](), [*roots]
-        while todo:
-            one = todo.pop()
-            if id(one) in seen:
-                continue
-            seen[id(one)] = one
-            if isinstance(one, IndexCheck):
-                self.checks[id(one)] = one
-                continue
-            if isinstance(one, Words):
-                self.words[one.address] = one
-            todo.extend(_parts(one))
-
-
 def _described(one: IndexCheck, located: Any, firsts: Mapping[str, int], words: Words) -> Check:
     """Return a check. located: the number of an array of the call; or kind, number and bytes of the target."""
     array = located if isinstance(located, int) else (firsts[located[0]] + located[1], located[2])
     place = (data_address(one.address) - words.address) // 8
     return Check(array, one.begin, one.shape, as_data_type(one.dtype).name, one.size, one.mode, place)
-
-
-def _parts(one: Any) -> Iterator[Any]:
-    """Yield what an object refers to. Other threads may change containers meanwhile, such as tables of plans."""
-    if isinstance(one, Mapping):
-        yield from [*one.values()]
-    elif isinstance(one, tuple | list | set | frozenset):
-        yield from [*one]
-    elif isinstance(one, FunctionType):
-        for cell in one.__closure__ or ():
-            try:
-                yield cell.cell_contents
-            except ValueError:  # not assigned yet
-                continue
-    if type(one).__module__.startswith("ep."):
-        yield getattr(one, "__dict__", None)
-        for name in (name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ())):
-            yield getattr(one, name, None)
 
 
 class _Ranges:
