@@ -7,6 +7,7 @@ import threading
 import numpy as np
 import pytest
 
+import ep
 import ep.onnx
 from ep.ops.declare.operator import operator_named
 from ep.ops.kernels import Kernel, registry
@@ -152,6 +153,21 @@ def test_a_kernel_that_is_registered_during_a_run(summed, register):
         np.testing.assert_allclose(made(x=x)[0], expected(3, 3), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(made(x=x)[0], expected(7, 7), rtol=1e-5, atol=1e-5)
     assert len(added) == 4
+
+
+def test_a_kernel_that_is_registered_during_a_call_of_a_fused_function(rng, register):
+    added, x = [], rng.standard_normal((3, 5), np.float32)
+
+    def add():
+        added.append(1)
+        if len(added) == 3:
+            register(sums(7))
+
+    register(sums(3, add))
+    fused = ep.fuse(lambda x: ep.ops.cumulative_sum(ep.ops.cumulative_sum(x, axis=1), axis=0))
+    for number in (3, 3, 7):
+        expected = np.cumsum(np.cumsum(x, 1) + number, 0) + number
+        np.testing.assert_allclose(fused(x), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_a_registration_while_another_thread_runs_plans(summed, register):
