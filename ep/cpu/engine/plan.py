@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from functools import cache
 from struct import Struct, error
 from typing import Any, Final
+from weakref import ref
 
 import numpy as np
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.shared.layout import Words, layout, several
+from ep.cpu.shared.layout import ALL, Words, layout, several
 from ep.cpu.shared.state import TYPE, type_words
 from ep.include.data_type import DataType
 
@@ -62,7 +63,9 @@ class Plan(Words):
         signature: of the launches; None for a plan that only other plans refer to.
         """
         self.fields = base if signature is None else plan_layout(base, signature)
-        super().__init__(np.zeros(self.fields.num_words, np.int64), self.fields.addresses)
+        # what Words.__init__ does: a call of it would take longer
+        self.words, self.addresses = np.zeros(self.fields.num_words, np.int64), self.fields.addresses
+        ALL.add(ref(self, ALL.discard))
 
     @property
     def moves(self) -> Sequence[Any]:

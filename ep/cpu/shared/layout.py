@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Sequence
 from typing import Any, Final
-from weakref import WeakValueDictionary
+from weakref import ref
 
 import numpy as np
 
@@ -70,8 +70,8 @@ def addresses_in(fields: Any, more: Any, count: int) -> Sequence[int]:
     return [*fields.addresses, *(fields.num_words + place for place in several(more, count).addresses)]
 
 
-_ALL: Final = WeakValueDictionary[int, "Words"]()
-"""All words that there are, by their ids."""
+ALL: Final[set[ref[Words]]] = set()
+"""All words that there are."""
 
 
 class Words:
@@ -87,7 +87,7 @@ class Words:
 
     def __init__(self, words: np.ndarray[Any, Any], addresses: Sequence[int] = ()) -> None:
         self.words, self.addresses = words, addresses
-        _ALL[id(self)] = self
+        ALL.add(ref(self, ALL.discard))
 
     @property
     def address(self) -> int:
@@ -97,4 +97,4 @@ class Words:
     @staticmethod
     def all() -> list[Words]:
         """Return all words that there are."""
-        return [one for reference in _ALL.valuerefs() if (one := reference()) is not None]
+        return [one for reference in ALL.copy() if (one := reference()) is not None]
