@@ -83,6 +83,7 @@ class Lowering:
             placed=None if self._placed is None else [*self._placed],
             given=self._given,
             launching=self._launching,
+            on_device=self._on_device,
         )
 
     @property

@@ -48,16 +48,17 @@ class Routine:
         placed: Sequence[Value] | None,
         given: Mapping[int, Temporary],
         launching: AbstractSet[int],
+        on_device: bool,
     ) -> None:
         """steps: with the numbers of their groups. returned: values and constants. own: the temporary values of the
         program itself; the others are those of operators. placed: the values in given memory; None for a program
-        without. given: results that the caller may give, by position. launching: the groups that count as launches."""
+        without. given: results that the caller may give, by position. launching: the groups that count as launches.
+        on_device: whether its arrays are those of a device: others have no stream."""
         self._places: dict[Any, int] = {one: _FIRST + k for k, one in enumerate(placed or ())}
         self._inputs = _FIRST + len(self._places)
         self._end = self._inputs + num_inputs
         self._own, self._has_memory = own, placed is not None
-        # other arrays than those of a device have no stream
-        self._on_device = any(not isinstance(step, Call) or not step.returns for _, step in steps)
+        self._on_device = on_device
         self._rest: list[Any] = [None] * len(given)
         self._places |= {one: self._end + k for k, one in enumerate(given.values())}
         # the group, a function and what it gets, and the places of values that no later step reads: see `run`

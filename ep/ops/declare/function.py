@@ -104,7 +104,9 @@ def made_function(
     reader, takes_out = read_inputs or _reader(inputs), declared.takes_out
 
     def read(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Read:
-        out = kwargs.pop("out", None) if takes_out else None
+        out = kwargs.get("out") if takes_out else None
+        if takes_out and "out" in kwargs:
+            kwargs = {name: value for name, value in kwargs.items() if name != "out"}
         if len(args) < len(names):
             args, kwargs = _in_order(resolve, names, args, kwargs)
         arrays, buffers, given = reader(args[: len(names)], names)
