@@ -16,7 +16,7 @@ from ep.include.primitive.expression import ExpressionFactory
 from ep.include.primitive.registry import RequirePrimitive
 from ep.include.primitive.structure import Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.conv import FLOAT, IS_DEPTHWISE, MATMUL
+from ep.ops.conv import FLOAT, IS_DEPTHWISE, MATMUL, product
 from ep.ops.kernels import (
     Calls,
     Function,
@@ -131,6 +131,8 @@ def depthwise_kernel(calls: Calls, moves: WindowMoves, matmul: Any) -> Plan:
     taps = math.prod(found.kernel)
     if 0 in (x[0], filters, *found.counts):
         return Plan()
+    if taps == 0:  # a piece of w has no places
+        return product(moves, matmul, calls.shapes, calls.attributes)
     copy = moves.copy(x[0] * w[0] * math.prod(found.counts))
     over = matmul.over_planes(found.in_planes(x[0] * groups), groups, filters) if 0 not in found.sizes else None
     if over is not None:

@@ -41,8 +41,9 @@ class CpuRecording(Recording):
         install_noting()
         running()
         device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-        self._stream = RecordingStream(device, lambda *launch: self._launches.append(launch))
-        self._launches: list[tuple[Any, Any, Any]] = []  # a primitive, its plan and its arguments; or an index check
+        self._launches = launches = list[tuple[Any, Any, Any]]()  # a primitive, its plan and its arguments; or a check
+        # not of this object, which would keep the arrays of a call that raises an error
+        self._stream = RecordingStream(device, lambda *launch: launches.append(launch))
         self._inputs: list[NDArray] = []
         self._written: list[NDArray] = []
         self._constants: list[NDArray] = []
@@ -68,7 +69,7 @@ class CpuRecording(Recording):
         self._memory += [*memory, *self._temporary]
         made = self._listed(constants)
         written, self._inputs, self._written = self._written, [], []  # they are as large as those of a call
-        self._launches = []
+        self._launches.clear()
         if made is None:
             return Repeat(None, (), results)
         return Repeat(made.run, written, results, partial(self._image, made, constants))
