@@ -218,7 +218,7 @@ def test_a_plan_that_is_dropped_leaves_nothing(tmp_path, rng):
     for _ in range(5):
         run()
     grown = []
-    for _ in range(3):  # other caches may grow at first
+    while len(grown) < 12 and min(grown, default=60) >= 60:  # other caches may grow at first; what is left, each time
         before = blocks()
         gc.disable()
         try:
@@ -232,7 +232,7 @@ def test_a_plan_that_is_dropped_leaves_nothing(tmp_path, rng):
         assert mapped <= 2
         assert files == 0
         grown.append(max(objects, blocks() - before))
-    assert min(grown) < 60
+    assert min(grown) < 60, grown
 
 
 @pytest.mark.parametrize("is_restored", [False, True])
