@@ -63,8 +63,9 @@ def conv_x_grad(
     shape: that of x. strides, pads, dilations, groups: as of `conv`.
     out: where to put the result, an array of its shape and dtype.
 
-    It is also called a transposed convolution. Raises the errors of `conv` for arrays of these shapes, TypeError if the
-    dtypes differ, ValueError if dy does not have the shape of the result of conv.
+    It is also called a transposed convolution. Windows that dy does not have may take part in the sums as zeros: an
+    infinity or NaN in w can make elements NaN that no window has. Raises the errors of `conv` for arrays of these
+    shapes, TypeError if the dtypes differ, ValueError if dy does not have the shape of the result of conv.
     """
     return _resolved(dy, w, "w", as_sizes((shape,), "shape"), tuple(w.shape), (strides, pads, dilations, groups), 0)
 

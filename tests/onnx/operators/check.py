@@ -22,7 +22,7 @@ class Case(NamedTuple):
     """A model of one node, the inputs that it gets, and the results that it must have, or the error.
 
     found: takes all inputs of the node, and returns the results that it must have with them. drawn: these inputs.
-    fixed: the numbers of those that are sizes and the like.
+    fixed: the numbers of those that are sizes and the like. finite: as in Record.
     """
 
     model: ModelProto
@@ -33,6 +33,7 @@ class Case(NamedTuple):
     found: Callable[[Sequence[Any]], Any]
     drawn: Sequence[Any]
     fixed: Sequence[int]
+    finite: Sequence[int]
 
     def changed(self, rng: np.random.Generator) -> Case:
         """Return the case with the numbers of each floating-point input in another order, some of them NaN."""
@@ -40,7 +41,7 @@ class Case(NamedTuple):
         for k, one in enumerate(drawn):
             if f"in{k}" in self.inputs and k not in self.fixed and one.dtype.kind not in "iub" and one.size:
                 drawn[k] = rng.permutation(one.reshape(-1)).reshape(one.shape)
-                if rng.random() < 0.3:
+                if rng.random() < 0.3 and k not in self.finite:
                     drawn[k].reshape(-1)[int(rng.integers(one.size))] = np.nan
         inputs = {name: drawn[int(name.removeprefix("in"))] for name in self.inputs}
         return self._replace(inputs=inputs, drawn=drawn, expected=self.found(drawn))
@@ -89,7 +90,7 @@ def _case(record: Record, draw: Draw, opset: int) -> Case:
     model, given = _model(record, draw, schema, opset, inputs, told, expected)
     sizes = [None if one is None else (one.dtype.name, one.shape) for one in inputs]
     shown = f"{record.name} of opset {opset}, {sizes}, {told}"
-    return Case(model, given, expected, record.ulps, shown, results, inputs, record.constants)
+    return Case(model, given, expected, record.ulps, shown, results, inputs, record.constants, record.finite)
 
 
 def check(case: Case, device: str = "cpu") -> None:

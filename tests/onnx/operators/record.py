@@ -39,6 +39,7 @@ class Record:
     ulps: how many units in the last place results may differ.
     constants: the numbers of inputs that are sizes, axes and the like: they are mostly constants of the model.
     known: the numbers of those that are always constants: the package refuses a model in which they are not.
+    finite: the numbers of those that are finite, since infinities and NaN may take part in other results, too.
     all_outputs: whether a node has all of its outputs: their number has a meaning.
     types: the names of the dtypes that are drawn, for an operator whose text has narrower ones than its schema.
     """
@@ -49,6 +50,7 @@ class Record:
     ulps: float = 4
     constants: tuple[int, ...] = ()
     known: tuple[int, ...] = ()
+    finite: tuple[int, ...] = ()
     types: tuple[str, ...] = ()
     all_outputs: bool = False
 

@@ -192,9 +192,9 @@ def _convolved(d: Draw, x: Any, w: Any, bias: Any = None, *, group: int, kernel_
     size = np.zeros_like(found)
     for at, places in each_window(axes):
         for k, place in enumerate(places):
-            if not _is_inside(place, x.shape[2:]):
-                continue
-            column = x[(slice(None), slice(None), *place)].reshape(x.shape[0], group, w.shape[1])
+            column = np.zeros((x.shape[0], group, w.shape[1]))  # padding, which w is multiplied by
+            if _is_inside(place, x.shape[2:]):
+                column = x[(slice(None), slice(None), *place)].reshape(column.shape)
             factors = w.reshape(group, w.shape[0] // group, w.shape[1], -1)[..., k]
             where = (slice(None), slice(None), *at)
             found[where] += np.einsum("ngc,goc->ngo", column, factors).reshape(x.shape[0], found.shape[1])
@@ -315,7 +315,7 @@ _ALL = (
     Record("MaxPool", _pooled({**_SINCE["MaxPool"], "storage_order": 8}, storage_order=(0, 1)), _max, 0),
     Record("LpPool", _pooled({"dilations": 18, "ceil_mode": 18}, wild=False, p=(1, 2, 3)), _pool(_norm), 32),
     Record("Conv", _conv, _convolved, 8),
-    Record("ConvTranspose", _transposed, _transposed_of, 8),
+    Record("ConvTranspose", _transposed, _transposed_of, 8, finite=(1,)),
     Record("LRN", _lrn, _lrn_of, 16),
     Record("GlobalAveragePool", _global_of, _global(_global_mean)),
     Record("GlobalMaxPool", _global_of, _global(lambda x, axes, p: np.max(x, axes, keepdims=True))),
