@@ -21,7 +21,7 @@ from ep.sbp import (
     Broadcast,
     Problem,
     Sbp,
-    Signature,
+    SbpSignature,
     Split,
     choose,
     parse_signature,
@@ -29,11 +29,11 @@ from ep.sbp import (
     signatures_on_axis,
 )
 
-_ASKED: Final[ContextVar[tuple[Signature, ...] | None]] = ContextVar("_ASKED", default=None)
+_ASKED: Final[ContextVar[tuple[SbpSignature, ...] | None]] = ContextVar("_ASKED", default=None)
 
 
 @contextmanager
-def under(*signatures: str | Signature) -> Iterator[None]:
+def under(*signatures: str | SbpSignature) -> Iterator[None]:
     """Make operators on a mesh use a signature, one for each axis of it: `with under("S(0), B -> P"): ...`.
 
     An operator that does not list it raises ValueError with the signatures that it lists.
@@ -114,7 +114,7 @@ class _Plan(NamedTuple):
     may_fail_on_some: whether some ranks alone may find an index out of range.
     """
 
-    signatures: tuple[Signature, ...]
+    signatures: tuple[SbpSignature, ...]
     inputs: list[tuple[Sbp, ...]]
     outputs: list[tuple[Sbp, ...]]
     shapes: list[tuple[int, ...]]
@@ -130,7 +130,7 @@ def _planned(
     inputs: Sequence[Array],
     attributes: Mapping[str, Any],
     placement: Placement,
-    asked: tuple[Signature, ...] | None,
+    asked: tuple[SbpSignature, ...] | None,
 ) -> _Plan:
     problem, mesh = operator.problem(inputs, attributes, 1), placement.mesh
     if asked is None:
@@ -148,7 +148,7 @@ def _planned(
     )
 
 
-def _check(operator: Operator, problem: Problem, placement: Placement, asked: tuple[Signature, ...]) -> None:
+def _check(operator: Operator, problem: Problem, placement: Placement, asked: tuple[SbpSignature, ...]) -> None:
     """Raise ValueError, with the listed signatures, if a requested signature is not listed."""
     if len(asked) != len(placement.mesh):
         raise ValueError(f"{len(asked)} signatures are asked for, and {placement} has {len(placement.mesh)} axes")
@@ -159,7 +159,7 @@ def _check(operator: Operator, problem: Problem, placement: Placement, asked: tu
             raise ValueError(f"{operator.name} has no signature {signature} here; it has {there_is}")
 
 
-def _may_fail_on_some(operator: Operator, signatures: Sequence[Signature]) -> bool:
+def _may_fail_on_some(operator: Operator, signatures: Sequence[SbpSignature]) -> bool:
     """Return whether indices are split."""
     return any(
         isinstance(place, Split)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import NamedTuple
 
-from ep.sbp import Sbp, Signature, Step, sent
+from ep.sbp import Sbp, SbpSignature, Step, sent
 
 _log = logging.getLogger("ep")
 
@@ -45,7 +45,7 @@ class Run(NamedTuple):
     """One operator that ran, and its signature along each axis of the mesh."""
 
     name: str
-    signatures: tuple[Signature, ...]
+    signatures: tuple[SbpSignature, ...]
 
     def __str__(self) -> str:
         return f"{self.name}: {'; '.join(map(str, self.signatures))}"

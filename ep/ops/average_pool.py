@@ -44,7 +44,7 @@ from ep.ops.terms import computed
 from ep.ops.window_kernel import MOVES, Move, WindowMoves
 from ep.ops.window_sums import WIDE, Quotient, add_sums, as_it_is, at_places, of_windows
 from ep.ops.windows import for_each
-from ep.sbp import Problem, Signature, Split, piece_shape
+from ep.sbp import Problem, SbpSignature, Split, piece_shape
 
 
 def _attributes(x: Any, window: Sequence[Any], count_include_pad: Any, divisor: Any) -> Attributes:
@@ -93,7 +93,7 @@ def _grad_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _grad_signatures(problem: Problem) -> Iterator[Signature]:
+def _grad_signatures(problem: Problem) -> Iterator[SbpSignature]:
     (dy,), (x,) = problem.shapes, problem.out_shapes
     found = pool_windows(x, problem.attributes)
     for plane in (Split(0), Split(1)):
@@ -108,10 +108,10 @@ def _grad_signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(partial, partial)
 
 
-def _grad_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _grad_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: its piece of the result, and the pads of it for the rank's windows."""
     (x,), (of_dy,), (out,) = problem.out_shapes, signature.inputs, signature.outputs
-    local = pool_local(problem._replace(shapes=[x]), Signature((out,), (of_dy,)), rank)
+    local = pool_local(problem._replace(shapes=[x]), SbpSignature((out,), (of_dy,)), rank)
     return {**local, "shape": piece_shape(x, out, problem.ranks, rank)}
 
 

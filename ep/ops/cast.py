@@ -21,14 +21,14 @@ from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.terms import in_type
-from ep.sbp import Problem, Signature, Split
+from ep.sbp import Problem, SbpSignature, Split
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
     return shapes
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (shape,), (source,), target = problem.shapes, problem.types, problem.out_type
     for axis in range(len(shape)):
         yield signature(Split(axis), Split(axis))

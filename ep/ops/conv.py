@@ -38,7 +38,7 @@ from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.terms import viewed
 from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.ops.windows import groups_of_pieces, in_steps, num_spatial, windows
-from ep.sbp import Problem, Sbp, Signature, Split
+from ep.sbp import Problem, Sbp, SbpSignature, Split
 
 _FEW_WINDOWS: Final = 48
 """With fewer windows of each array in a batch, one product for the whole batch is faster, in spite of a copy."""
@@ -54,7 +54,7 @@ def conv_shape(of_x: Dims, of_w: Dims, attributes: Attributes) -> Dims:
     return of_x[0], of_w[0], *windows(of_x[2:], of_w[2:], attributes).counts
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (x, w), ranks, groups = problem.shapes, problem.ranks, problem.attributes["groups"]
     yield signature(Split(0), B, Split(0))
     if groups == 1:
@@ -75,7 +75,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     yield signature(B, P, P)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: its groups, if channels are split, and the pads of its piece of x."""
     (x, w), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x, of_w), (out,) = signature.inputs, signature.outputs

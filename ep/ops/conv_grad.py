@@ -21,14 +21,14 @@ from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
 from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.ops.windows import groups_of_pieces, windows
-from ep.sbp import Problem, Signature, Split, piece_shape
+from ep.sbp import Problem, SbpSignature, Split, piece_shape
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _x_signatures(problem: Problem) -> Iterator[Signature]:
+def _x_signatures(problem: Problem) -> Iterator[SbpSignature]:
     (dy, w), (x,), groups = problem.shapes, problem.out_shapes, problem.attributes["groups"]
     yield signature(Split(0), B, Split(0))
     if groups == 1:
@@ -44,7 +44,7 @@ def _x_signatures(problem: Problem) -> Iterator[Signature]:
     yield signature(B, P, P)
 
 
-def _x_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _x_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     (_, w), (x,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
     (of_dy, of_w), (out,) = signature.inputs, signature.outputs
     pads = windows(x[2:], w[2:], given).local_pads((out, of_dy, of_w), ranks, rank)
@@ -70,7 +70,7 @@ def conv_x_grad(
     return _resolved(dy, w, "w", as_sizes((shape,), "shape"), tuple(w.shape), (strides, pads, dilations, groups), 0)
 
 
-def _w_signatures(problem: Problem) -> Iterator[Signature]:
+def _w_signatures(problem: Problem) -> Iterator[SbpSignature]:
     (dy, x), groups = problem.shapes, problem.attributes["groups"]
     yield signature(Split(0), Split(0), P)
     if groups == 1:
@@ -86,7 +86,7 @@ def _w_signatures(problem: Problem) -> Iterator[Signature]:
     yield signature(B, P, P)
 
 
-def _w_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _w_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     (_, x), (w,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
     (of_dy, of_x), (out,) = signature.inputs, signature.outputs
     pads = windows(x[2:], w[2:], given).local_pads((of_x, of_dy, out), ranks, rank)

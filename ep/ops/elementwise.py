@@ -27,7 +27,7 @@ from ep.ops.elementwise_signatures import why_not_listed
 from ep.ops.kernels import Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.names import function_name, parameter_name
 from ep.ops.terms import zeros_like
-from ep.sbp import Problem, Signature
+from ep.sbp import Problem, SbpSignature
 
 
 class OfOp(TypeRule):
@@ -67,7 +67,7 @@ def declare_op(
     op: UnaryOp | BinaryOp,
     role: Role,
     shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
-    signatures: Callable[[Any, Problem], Iterable[Signature]],
+    signatures: Callable[[Any, Problem], Iterable[SbpSignature]],
     gradient: Rule | None,
 ) -> Operator:
     """Declare the operator of an op, and add its function `f(<operands>, <attributes>, *, out=None)`: made when used.

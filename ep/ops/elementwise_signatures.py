@@ -16,7 +16,7 @@ from ep.include.primitive.op_definition import Order
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.unary_op import UnaryOp as U
 from ep.ops.sbp_signatures import PMAX, PMIN, B, P, broadcast_signatures, signature
-from ep.sbp import Problem, Sbp, Signature, Split
+from ep.sbp import Problem, Sbp, SbpSignature, Split
 
 _ORDER: Final[Mapping[Order | None, Mapping[Sbp, Sbp]]] = {
     Order.RISES: {PMAX: PMAX, PMIN: PMIN},
@@ -31,7 +31,7 @@ _SLOPE_ALPHA: Final = U.kElu, U.kCelu, U.kLeakyRelu, Bin.kEluBackwardWithDyX, Bi
 """The ops whose slope has the sign of alpha below 0."""
 
 
-def unary_signatures(op: U, problem: Problem) -> Iterator[Signature]:
+def unary_signatures(op: U, problem: Problem) -> Iterator[SbpSignature]:
     """Yield the signatures of a unary op."""
     (shape,), (source,) = problem.shapes, problem.types
     for axis in range(len(shape)):
@@ -65,7 +65,7 @@ def _order(op: U | Bin, source: DataType, attributes: Mapping[str, float]) -> Or
     return next(iter(OPS[op].order), None)
 
 
-def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
+def binary_signatures(op: Bin, problem: Problem) -> Iterator[SbpSignature]:
     """Yield the signatures of a binary op."""
     source = problem.types[0]
     yield from broadcast_signatures(problem)
@@ -91,7 +91,7 @@ def binary_signatures(op: Bin, problem: Problem) -> Iterator[Signature]:
                 yield _with(position, partial, becomes)
 
 
-def _of_bool(op: Bin) -> Iterator[Signature]:
+def _of_bool(op: Bin) -> Iterator[SbpSignature]:
     """Yield the rows of ops that are `or` or `and` of two operands, of which one may be negated."""
     words = OPS[op].on_bool
     if words:
@@ -102,7 +102,7 @@ def _of_bool(op: Bin) -> Iterator[Signature]:
         yield signature(B, y[other], other)
 
 
-def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> Iterator[Signature]:
+def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> Iterator[SbpSignature]:
     """Yield the rows of a gradient: it is linear in dy for any other operand, and monotonic if the slope has one sign.
 
     Gradients of integers are truncated, which is not linear if there are fractions, but keeps the order.
@@ -123,7 +123,7 @@ def _of_gradient(op: Bin, source: DataType, attributes: Mapping[str, float]) -> 
                 yield signature(partial, unread, becomes)
 
 
-def _with(position: int, place: Sbp, result: Sbp) -> Signature:
+def _with(position: int, place: Sbp, result: Sbp) -> SbpSignature:
     """Return the row in which one operand has the SBP `place`, and the other is broadcast."""
     return signature(place, B, result) if position == 0 else signature(B, place, result)
 

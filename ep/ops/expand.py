@@ -17,14 +17,14 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
-from ep.sbp import Problem, Signature, Split, piece_shape
+from ep.sbp import Problem, SbpSignature, Split, piece_shape
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["sizes"]]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (shape,), sizes = problem.shapes, problem.attributes["sizes"]
     num_new = len(sizes) - len(shape)
     kept = {axis: axis + num_new for axis in range(len(shape)) if shape[axis] == sizes[axis + num_new]}
@@ -34,7 +34,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
             yield signature(B, Split(axis))
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the sizes of the rank's piece of the result."""
     sizes, (source,), (target,) = problem.attributes["sizes"], signature.inputs, signature.outputs
     if isinstance(source, Split) and not isinstance(target, Split):

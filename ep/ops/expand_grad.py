@@ -19,14 +19,14 @@ from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_
 from ep.ops.repeat import repeat_dims
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_sizes
-from ep.sbp import Problem, Signature, Split, piece_shape
+from ep.sbp import Problem, SbpSignature, Split, piece_shape
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (dy,), (x,) = problem.shapes, problem.out_shapes
     num_new = len(dy) - len(x)
     for axis, size in enumerate(dy):
@@ -38,7 +38,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(PMIN, PMIN)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     return {"shape": piece_shape(problem.attributes["shape"], signature.outputs[0], problem.ranks, rank)}
 
 
@@ -61,7 +61,7 @@ def expand_grad(dy: Tensor, shape: Any) -> Attributes:
     return {"shape": sizes}
 
 
-def _repeat_signatures(problem: Problem) -> Iterator[Signature]:
+def _repeat_signatures(problem: Problem) -> Iterator[SbpSignature]:
     (x,), sizes = problem.out_shapes, problem.attributes["sizes"]
     num_new = len(sizes) - len(x)
     for axis, times in enumerate(sizes):
@@ -73,7 +73,7 @@ def _repeat_signatures(problem: Problem) -> Iterator[Signature]:
     yield signature(P, P)
 
 
-def _repeat_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _repeat_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the shape of the rank's piece of x, or the number of copies of it that the rank has."""
     (dy,), (out,), given = signature.inputs, signature.outputs, problem.attributes
     if isinstance(dy, Split) and not isinstance(out, Split):

@@ -18,7 +18,7 @@ from ep.ops.indices import IndexMode, check_mode
 from ep.ops.kernels import Calls, Plan, attribute, data_type, launching
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import from_front
-from ep.sbp import Problem, Signature, Split, span
+from ep.sbp import Problem, SbpSignature, Split, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -27,7 +27,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [params[:axis] + indices[attributes["batch_dims"] :] + params[axis + 1 :]]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (params, indices), axis, batch = problem.shapes, problem.attributes["axis"], problem.attributes["batch_dims"]
     for place in range(batch):
         yield signature(Split(place), Split(place), Split(place))
@@ -42,7 +42,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(partial, B, partial)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank. Indices refer to the whole axis; a rank with a part of it starts at `offset`."""
     given, axis = problem.attributes, problem.attributes["axis"]
     if signature.inputs[0] != Split(axis):

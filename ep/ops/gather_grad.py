@@ -19,14 +19,14 @@ from ep.ops.indices import IndexMode, check_mode
 from ep.ops.kernels import Calls, Plan, attribute, data_type, launching
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
-from ep.sbp import Problem, Signature, Split, span
+from ep.sbp import Problem, SbpSignature, Split, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (_, indices), (params,) = problem.shapes, problem.out_shapes
     axis, batch = problem.attributes["axis"], problem.attributes["batch_dims"]
     for place in range(batch):
@@ -41,7 +41,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     yield signature(P, B, P)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of the rank's piece of the rows, which begins at `offset`."""
     (out,), given, axis = signature.outputs, problem.attributes, problem.attributes["axis"]
     shape, offset = list(given["shape"]), given["offset"]

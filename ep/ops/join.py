@@ -21,7 +21,7 @@ from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.ops.terms import viewed
 from ep.run.steps import operands
-from ep.sbp import Problem, Signature
+from ep.sbp import Problem, SbpSignature
 
 
 def _concat_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -36,12 +36,12 @@ def _stack_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*first[:axis], len(shapes), *first[axis:])]
 
 
-def _concat_signatures(problem: Problem) -> Iterable[Signature]:
+def _concat_signatures(problem: Problem) -> Iterable[SbpSignature]:
     axes = {axis: axis for axis in range(len(problem.shapes[0])) if axis != problem.attributes["axis"]}
     return moved_signatures(problem, {} if problem.attributes["axis"] is None else axes)
 
 
-def _stack_signatures(problem: Problem) -> Iterable[Signature]:
+def _stack_signatures(problem: Problem) -> Iterable[SbpSignature]:
     new = problem.attributes["axis"]
     return moved_signatures(problem, {axis: axis + (axis >= new) for axis in range(len(problem.shapes[0]))})
 

@@ -23,7 +23,7 @@ from ep.ops.gradients import vjp
 from ep.ops.kernels import Calls, Launch, Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.terms import summed_to, viewed
-from ep.sbp import Problem, Sbp, Signature, Split
+from ep.sbp import Problem, Sbp, SbpSignature, Split
 
 _NAMES = "x1", "x2"
 
@@ -53,7 +53,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*batch, *[m][: len(x1) - 1], *[n][: len(x2) - 1])]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     x1, x2 = problem.shapes
     (out,), num_batch = problem.out_shapes, max(len(x1) - 2, len(x2) - 2, 0)
     m, k1 = _axes(len(x1), problem.attributes["transpose_x1"], from_end=2)

@@ -19,21 +19,21 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, signature
-from ep.sbp import Problem, Signature, Split, span
+from ep.sbp import Problem, SbpSignature, Split, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shapes[0], attributes["upper_bound"] - attributes["lower_bound"])]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     num_dims = len(problem.shapes[0])
     for axis in range(num_dims):
         yield signature(Split(axis), Split(axis))
     yield signature(B, Split(num_dims))
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of the classes that the rank has."""
     given = problem.attributes
     if signature.outputs != (Split(len(problem.shapes[0])),):

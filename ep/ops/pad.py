@@ -22,14 +22,14 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, partials_of, signature
-from ep.sbp import Problem, Signature, Split, piece_sizes, span
+from ep.sbp import Problem, SbpSignature, Split, piece_sizes, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [PadShape(shapes[0], attributes["before"], attributes["after"]).dst_dims]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (shape,), (result,), ranks = problem.shapes, problem.out_shapes, problem.ranks
     for axis in range(len(shape)):
         split = signature(Split(axis), Split(axis))
@@ -45,7 +45,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(partial, partial)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the pads of a rank: only those at the ends of a split axis; from a whole input, other parts are removed.
 
     Of a sum, only the first rank has padding.

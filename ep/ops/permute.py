@@ -18,14 +18,14 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, launching, primitive_exists
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
-from ep.sbp import Problem, Signature
+from ep.sbp import Problem, SbpSignature
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [tuple(shapes[0][axis] for axis in attributes["axes"])]
 
 
-def _signatures(problem: Problem) -> Iterable[Signature]:
+def _signatures(problem: Problem) -> Iterable[SbpSignature]:
     return moved_signatures(problem, {source: target for target, source in enumerate(problem.attributes["axes"])})
 
 

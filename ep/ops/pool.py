@@ -26,7 +26,7 @@ from ep.ops.sbp_signatures import PMAX, B, signature
 from ep.ops.terms import in_type, unselected, viewed, wide
 from ep.ops.window_kernel import MOVES, Move, WindowMoves
 from ep.ops.windows import PlacedWindows, for_each, in_steps, num_spatial, windows
-from ep.sbp import Problem, Sbp, Signature, Split
+from ep.sbp import Problem, Sbp, SbpSignature, Split
 
 
 def pool_windows(of_x: Dims, attributes: Attributes) -> PlacedWindows:
@@ -42,7 +42,7 @@ def pool_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
 def pool_signatures(partial: Sbp) -> Any:
     """Return the function that yields the signatures. partial: the SBP of results of pieces along a spatial axis."""
 
-    def signatures(problem: Problem) -> Iterator[Signature]:
+    def signatures(problem: Problem) -> Iterator[SbpSignature]:
         (x,) = problem.shapes
         found = pool_windows(x, problem.attributes)
         for plane in (Split(0), Split(1)):
@@ -57,7 +57,7 @@ def pool_signatures(partial: Sbp) -> Any:
     return signatures
 
 
-def pool_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def pool_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: the pads of its piece of x, and which elements count there."""
     (x,), given = problem.shapes, problem.attributes
     places = (*signature.inputs, *signature.outputs, B)

@@ -39,13 +39,13 @@ from ep.ops.kernels.conditions import Value as SubjectValue
 from ep.ops.pool import least, pool_attributes, pool_shape, pool_windows
 from ep.ops.sbp_signatures import PMAX, B, P, partials_of, signature
 from ep.ops.window_kernel import Move, WindowMoves, moves_exist
-from ep.sbp import Problem, Signature, Split
+from ep.sbp import Problem, SbpSignature, Split
 
 _MOST_TAPS: Final = 9
 """The most places of a window along an axis that one launch compares. More take seconds to compile."""
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     x, _ = problem.shapes
     found = pool_windows(x, problem.attributes)
     for plane in (Split(0), Split(1)):
@@ -62,7 +62,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
             yield signature(B, partial, partial)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: the pads of its piece of x."""
     (x, _), given = problem.shapes, problem.attributes
     places = signature.inputs[0], *signature.outputs, B

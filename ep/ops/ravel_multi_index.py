@@ -21,7 +21,7 @@ from ep.ops.indices import IndexMode, check_mode
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, B, broadcast_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
-from ep.sbp import Problem, Signature
+from ep.sbp import Problem, SbpSignature
 
 _INT64: Final = DataType.kInt64
 
@@ -30,7 +30,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [broadcast_dims(*shapes, names=[f"multi_index[{k}]" for k in range(len(shapes))])]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     yield from broadcast_signatures(problem)
     if problem.attributes["mode"] != "wrap_negative":  # in the others, a larger index gives a larger one
         for partial in (PMAX, PMIN):

@@ -22,7 +22,7 @@ from ep.ops.reduce_kernel import CAST, FILL, MUL, exists, mean_of_piece_kernel, 
 from ep.ops.sbp_signatures import PMAX, PMIN, P, signature
 from ep.ops.shapes import as_axes
 from ep.ops.terms import conjugated, in_type, ones_like, over_size, unselected, viewed, wide
-from ep.sbp import Problem, Sbp, Signature, Split
+from ep.sbp import Problem, Sbp, SbpSignature, Split
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -47,7 +47,7 @@ def _resolved(name: str, x: Tensor, axis: Any, keepdims: Any) -> dict[str, Any]:
 def _signatures(op: ReduceOp) -> Any:
     """Return the function that yields the signatures: a kept axis stays split, a reduced one gives partials."""
 
-    def signatures(problem: Problem) -> Iterator[Signature]:
+    def signatures(problem: Problem) -> Iterator[SbpSignature]:
         (shape,), (source,), given = problem.shapes, problem.types, problem.attributes
         partial, has_empty = _partial(op), op not in EXTREMES  # the extremes need at least one element
         for axis in range(len(shape)):
@@ -75,7 +75,7 @@ def _partial(op: ReduceOp) -> Sbp | None:
     return PMIN if op in (ReduceOp.kMin, ReduceOp.kAll) else None
 
 
-def _local_mean(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local_mean(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: a mean along a split reduced axis is divided by the count of the whole."""
     (source,), given = signature.inputs, problem.attributes
     if not isinstance(source, Split) or source.axis not in given["axes"]:

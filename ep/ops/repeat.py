@@ -15,14 +15,14 @@ from ep.ops.expand import EXPAND
 from ep.ops.kernels import Calls, Launch, Plan, launching
 from ep.ops.sbp_signatures import B, moved_signatures, signature
 from ep.ops.shapes import as_sizes, launch_dims
-from ep.sbp import Problem, Signature, Split, piece_shape
+from ep.sbp import Problem, SbpSignature, Split, piece_shape
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [repeat_dims(shapes[0], attributes["sizes"])[-1]]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (shape,), sizes = problem.shapes, problem.attributes["sizes"]
     num_new = len(sizes) - len(shape)
     yield from moved_signatures(
@@ -34,7 +34,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
             yield signature(B, Split(axis))
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the number of copies of x in the rank's piece of the result."""
     sizes, (source,), (target,) = problem.attributes["sizes"], signature.inputs, signature.outputs
     if isinstance(source, Split) or not isinstance(target, Split):

@@ -38,7 +38,7 @@ from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
 from ep.ops.terms import in_type, viewed, zeros_like
 from ep.ops.window_kernel import MOVES, WindowMoves
-from ep.sbp import Problem, Signature, Split
+from ep.sbp import Problem, SbpSignature, Split
 
 _MOST_ADDENDS: Final = 8
 """The most addends of a launch. More take seconds to compile."""
@@ -49,7 +49,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*x[:axis], places[1], *x[axis + 1 :])]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     axis = problem.attributes["axis"]
     for other in range(len(problem.shapes[0])):
         if other != axis:

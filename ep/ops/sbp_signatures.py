@@ -8,7 +8,7 @@ from typing import Final
 from ep.common.primitive.broadcast import Dims
 from ep.include.data_type import DataType
 from ep.include.number_kind import BOOL, COMPLEXES
-from ep.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Problem, Sbp, Signature, Split
+from ep.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Problem, Sbp, SbpSignature, Split
 
 B: Final = Broadcast()
 P: Final = PartialSum()
@@ -16,9 +16,9 @@ PMAX: Final = PartialMax()
 PMIN: Final = PartialMin()
 
 
-def signature(*places: Sbp) -> Signature:
+def signature(*places: Sbp) -> SbpSignature:
     """Return a signature of an operator with one output, which is the last argument."""
-    return Signature(places[:-1], places[-1:])
+    return SbpSignature(places[:-1], places[-1:])
 
 
 def partials_of(data_type: DataType) -> tuple[Sbp, ...]:
@@ -33,16 +33,16 @@ def sum_of(data_type: DataType) -> Sbp:
     return PMAX if data_type in BOOL else P
 
 
-def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[Signature]:
+def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[SbpSignature]:
     """Yield the rows of operators that move all inputs in one way: input axis i becomes `axes[i]`; partials stay."""
     num_inputs, num_outputs = len(problem.shapes), len(problem.out_shapes)
     for source, target in axes.items():
-        yield Signature((Split(source),) * num_inputs, (Split(target),) * num_outputs)
+        yield SbpSignature((Split(source),) * num_inputs, (Split(target),) * num_outputs)
     for partial in partials_of(problem.types[0]):
-        yield Signature((partial,) * num_inputs, (partial,) * num_outputs)
+        yield SbpSignature((partial,) * num_inputs, (partial,) * num_outputs)
 
 
-def broadcast_signatures(problem: Problem) -> Iterator[Signature]:
+def broadcast_signatures(problem: Problem) -> Iterator[SbpSignature]:
     """Yield the rows of operands that broadcast: along a split axis, operands of size 1 or without it are not split."""
     (shape,) = problem.out_shapes
     for axis, size in enumerate(shape):

@@ -25,7 +25,7 @@ from ep.ops.reduce_kernel import CAST
 from ep.ops.sbp_signatures import P, signature
 from ep.ops.shapes import from_front
 from ep.ops.terms import conjugated, in_type, wide
-from ep.sbp import Problem, Signature, Split
+from ep.sbp import Problem, SbpSignature, Split
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -33,13 +33,13 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shape[:axis], shape[axis] + attributes["include_initial"], *shape[axis + 1 :])]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     for axis in range(len(problem.shapes[0])):
         if axis != problem.attributes["axis"]:
             yield signature(Split(axis), Split(axis))
 
 
-def _signatures_of_sums(problem: Problem) -> Iterator[Signature]:
+def _signatures_of_sums(problem: Problem) -> Iterator[SbpSignature]:
     yield from _signatures(problem)
     (source,), inexact = problem.types, FLOATS + COMPLEXES
     if source is not DataType.kBool and (source in inexact or problem.out_type not in inexact):

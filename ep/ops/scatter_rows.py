@@ -30,7 +30,7 @@ from ep.ops.indices import IndexMode, check_mode
 from ep.ops.kernels import Calls, Launch, Plan, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import PMAX, PMIN, B, P, partials_of, signature
 from ep.ops.terms import conjugated, in_type, unselected, viewed, wide
-from ep.sbp import Problem, Sbp, Signature, Split, span
+from ep.sbp import Problem, Sbp, SbpSignature, Split, span
 
 Reduction: TypeAlias = Literal["none", "add", "mul", "max", "min"]
 """What becomes of an element and its update, in ONNX's words."""
@@ -42,7 +42,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [shapes[0]]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (x, indices, _), axis, batch = problem.shapes, problem.attributes["axis"], problem.attributes["batch_dims"]
     for k in range(batch):
         yield signature(*[Split(k)] * 4)
@@ -76,7 +76,7 @@ def _partials(op: ScatterOp, data_type: DataType) -> tuple[Sequence[Sbp], Sequen
     return ([PMAX], [PMIN]) if op is ScatterOp.kMax else ([PMIN], [PMAX])
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank. Indices refer to the whole axis; a rank with a part of it starts at `offset`."""
     given, axis = problem.attributes, problem.attributes["axis"]
     if signature.outputs != (Split(axis),):

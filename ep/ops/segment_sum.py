@@ -18,7 +18,7 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import from_front
-from ep.sbp import Problem, Signature, Split, span
+from ep.sbp import Problem, SbpSignature, Split, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -26,7 +26,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*data[:axis], attributes["num_segments"], *data[axis + 1 :])]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     for axis in range(len(problem.shapes[0])):
         yield (
             signature(Split(axis), Split(0), P)
@@ -37,7 +37,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
     yield signature(P, B, P)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of the rank's segments, which begin at `offset`."""
     given = problem.attributes
     if signature.outputs != (Split(given["axis"]),):

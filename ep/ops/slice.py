@@ -21,14 +21,14 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, attribute, data_type, launching, primitive_exists
 from ep.ops.regions import COPY_ND
 from ep.ops.sbp_signatures import B, partials_of, signature
-from ep.sbp import Problem, Signature, Split, piece_sizes, span
+from ep.sbp import Problem, SbpSignature, Split, piece_sizes, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [tuple(map(len, attributes["ranges"]))]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (result,), ranks = problem.out_shapes, problem.ranks
     for axis, size in enumerate(result):
         split = signature(Split(axis), Split(axis))
@@ -40,7 +40,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(partial, partial)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the slices of the rank's piece of x, or those of its piece of the result."""
     ranges, (source,), (target,) = [*problem.attributes["ranges"]], signature.inputs, signature.outputs
     if isinstance(source, Split):

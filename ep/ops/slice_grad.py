@@ -20,14 +20,14 @@ from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching,
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.shapes import as_sizes
 from ep.ops.slice import places_in, slice_ends, slice_ranges
-from ep.sbp import Problem, Signature, Split, piece_sizes, span
+from ep.sbp import Problem, SbpSignature, Split, piece_sizes, span
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [attributes["shape"]]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     (taken,), (shape,), ranks = problem.shapes, problem.out_shapes, problem.ranks
     for axis, places in enumerate(problem.attributes["ranges"]):
         offset = problem.attributes["offsets"][axis]
@@ -41,7 +41,7 @@ def _signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(partial, partial)
 
 
-def _local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of the rank's piece of dy in its piece of the result, which begins at `offsets`."""
     given, (source,), (target,) = problem.attributes, signature.inputs, signature.outputs
     shape, ranges, offsets = [*given["shape"]], [*given["ranges"]], [*given["offsets"]]

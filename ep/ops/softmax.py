@@ -19,14 +19,14 @@ from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
-from ep.sbp import Problem, Signature, Split
+from ep.sbp import Problem, SbpSignature, Split
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
     return shapes
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     for axis in range(len(problem.shapes[0])):
         if axis != problem.attributes["axis"]:
             yield signature(Split(axis), Split(axis))

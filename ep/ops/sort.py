@@ -20,7 +20,7 @@ from ep.ops.declare.type_rules import Always
 from ep.ops.kernels import Calls, Launch, Plan, Predicate, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
 from ep.ops.shapes import from_front
-from ep.sbp import Problem, Signature, Split
+from ep.sbp import Problem, SbpSignature, Split
 
 _PLACES = Always(DataType.kInt64)
 
@@ -37,7 +37,7 @@ def _shape_of_places(shapes: Sequence[Dims], attributes: Attributes) -> list[Dim
     return [(*shape[:axis], attributes.get("k", shape[axis]), *shape[axis + 1 :])]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     along, kept = problem.attributes["axis"], problem.attributes.get("keepdims", True)
     for axis in range(len(problem.shapes[0]) if along is not None else 0):
         if axis != along:

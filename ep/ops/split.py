@@ -18,7 +18,7 @@ from ep.ops.regions import COPY_ND, columns
 from ep.ops.sbp_signatures import moved_signatures
 from ep.ops.shapes import from_front
 from ep.run.steps import results
-from ep.sbp import Problem, Signature
+from ep.sbp import Problem, SbpSignature
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -26,7 +26,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shape[:axis], end - begin, *shape[axis + 1 :]) for begin, end in attributes["sections"]]
 
 
-def _signatures(problem: Problem) -> Iterable[Signature]:
+def _signatures(problem: Problem) -> Iterable[SbpSignature]:
     axes = range(len(problem.shapes[0]))
     return moved_signatures(problem, {axis: axis for axis in axes if axis != problem.attributes["axis"]})
 

@@ -22,7 +22,7 @@ from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_
 from ep.ops.sbp_signatures import B, partials_of, signature, sum_of
 from ep.ops.window_kernel import MOVES, Move, WindowMoves
 from ep.ops.windows import MOST_SPATIAL, PlacedWindows, for_each, in_steps, num_spatial, windows
-from ep.sbp import Problem, Sbp, Signature, Split, piece_shape
+from ep.sbp import Problem, Sbp, SbpSignature, Split, piece_shape
 
 
 def _places(place: Sbp, num_axes: int) -> tuple[Sbp, Sbp]:
@@ -38,7 +38,7 @@ def _unfold_shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*x[:2], *kernel, *windows(x[2:], kernel, attributes).counts)]
 
 
-def _unfold_signatures(problem: Problem) -> Iterator[Signature]:
+def _unfold_signatures(problem: Problem) -> Iterator[SbpSignature]:
     (x,), given = problem.shapes, problem.attributes
     num_axes, found = len(x) - 2, windows(x[2:], given["kernel"], given)
     for plane in (Split(0), Split(1)):
@@ -54,7 +54,7 @@ def _unfold_signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(partial, partial)
 
 
-def _unfold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _unfold_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: its places of a window, and the pads of its piece of x."""
     (x,), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x,), (out,) = signature.inputs, signature.outputs
@@ -113,7 +113,7 @@ def _fold_windows(of_x: Dims, attributes: Attributes) -> PlacedWindows:
     return windows(sizes, of_x[2 : len(sizes) + 2], attributes)
 
 
-def _fold_signatures(problem: Problem) -> Iterator[Signature]:
+def _fold_signatures(problem: Problem) -> Iterator[SbpSignature]:
     (x,), (out,), total = problem.shapes, problem.out_shapes, sum_of(problem.types[0])
     num_axes, found = len(out) - 2, _fold_windows(x, problem.attributes)
     for plane in (Split(0), Split(1)):
@@ -130,7 +130,7 @@ def _fold_signatures(problem: Problem) -> Iterator[Signature]:
         yield signature(partial, partial)
 
 
-def _fold_local(problem: Problem, signature: Signature, rank: int) -> Attributes:
+def _fold_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: its piece of the result, and the pads of it for the rank's windows."""
     (x,), (result,), given, ranks = problem.shapes, problem.out_shapes, problem.attributes, problem.ranks
     (of_x,), (out,) = signature.inputs, signature.outputs

@@ -17,7 +17,7 @@ from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_
 from ep.ops.sbp_signatures import B, broadcast_signatures, partials_of, signature
 from ep.ops.shapes import launch_dims
 from ep.ops.terms import summed_to
-from ep.sbp import Problem, Signature
+from ep.sbp import Problem, SbpSignature
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -26,7 +26,7 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [broadcast_dims(condition, chosen, names=("condition", "x and y"))]
 
 
-def _signatures(problem: Problem) -> Iterator[Signature]:
+def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     yield from broadcast_signatures(problem)
     for partial in partials_of(problem.out_type):
         yield signature(B, partial, partial, partial)

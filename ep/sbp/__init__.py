@@ -11,7 +11,7 @@ from ep.sbp.pieces import assemble, piece_shape, piece_sizes, pieces, span
 from ep.sbp.reshaping import reshaped_sbps
 from ep.sbp.routes import Step, piece_shape_on, region_on, route, sent
 from ep.sbp.sbp import Broadcast, Partial, PartialMax, PartialMin, PartialSum, Sbp, Split, parse, parse_many
-from ep.sbp.signature import Problem, Signature, all_broadcast, follows_from, parse_signature
+from ep.sbp.signature import Problem, SbpSignature, all_broadcast, follows_from, parse_signature
 
 __all__ = [
     "Broadcast",
@@ -23,7 +23,7 @@ __all__ = [
     "PartialSum",
     "Problem",
     "Sbp",
-    "Signature",
+    "SbpSignature",
     "Split",
     "Step",
     "all_broadcast",

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ep.sbp.pieces import piece_shape
 from ep.sbp.routes import Step, route, sent
 from ep.sbp.sbp import Broadcast, Partial, Sbp, Split
-from ep.sbp.signature import Dims, HasSignatures, Problem, Signature
+from ep.sbp.signature import Dims, HasSignatures, Problem, SbpSignature
 
 Places = tuple[Sbp, ...]
 
@@ -23,7 +23,7 @@ class Choice(NamedTuple):
     to_all: if no SBP is wanted: the bytes needed until every rank has all of the outputs.
     """
 
-    signatures: tuple[Signature, ...]
+    signatures: tuple[SbpSignature, ...]
     inputs: tuple[tuple[Step, ...], ...]
     output: tuple[Step, ...]
     later: tuple[Step, ...] = ()
@@ -95,7 +95,7 @@ def choose(
 
 def _choice(
     problem: Problem,
-    signatures: tuple[Signature, ...],
+    signatures: tuple[SbpSignature, ...],
     given: Sequence[Places],
     wanted: Places | None,
     way: Callable[[Places, Places, Dims, int], tuple[Step, ...]],
@@ -119,8 +119,8 @@ def _choice(
 
 
 def _listed(
-    operator: HasSignatures, problem: Problem, mesh: Sequence[int], before: tuple[Signature, ...] = ()
-) -> Iterator[tuple[Signature, ...]]:
+    operator: HasSignatures, problem: Problem, mesh: Sequence[int], before: tuple[SbpSignature, ...] = ()
+) -> Iterator[tuple[SbpSignature, ...]]:
     """Yield every combination of signatures, one for each axis of the mesh."""
     if len(before) == len(mesh):
         yield before
@@ -130,8 +130,8 @@ def _listed(
 
 
 def signatures_on_axis(
-    operator: HasSignatures, problem: Problem, before: Sequence[Signature], mesh: Sequence[int]
-) -> list[Signature]:
+    operator: HasSignatures, problem: Problem, before: Sequence[SbpSignature], mesh: Sequence[int]
+) -> list[SbpSignature]:
     """Return the signatures that are valid along an axis of a mesh on all of its ranks.
 
     before: the signatures of the axes before it.
@@ -145,7 +145,7 @@ def signatures_on_axis(
 def problem_on_axis(
     operator: HasSignatures,
     problem: Problem,
-    before: Sequence[Signature],
+    before: Sequence[SbpSignature],
     mesh: Sequence[int],
     coordinates: Sequence[int],
 ) -> Problem:

@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     ranks: int
 
 
-class Signature(NamedTuple):
+class SbpSignature(NamedTuple):
     """The SBPs of inputs and outputs along one axis of a mesh."""
 
     inputs: tuple[Sbp, ...]
@@ -45,32 +45,32 @@ class HasSignatures(Protocol):
     def name(self) -> str:
         """The operator's name."""
 
-    def signatures(self, problem: Problem) -> list[Signature]:
+    def signatures(self, problem: Problem) -> list[SbpSignature]:
         """Return the signatures that are valid along one axis of a mesh."""
 
-    def local_attributes(self, problem: Problem, signature: Signature, rank: int) -> Mapping[str, Any]:
+    def local_attributes(self, problem: Problem, signature: SbpSignature, rank: int) -> Mapping[str, Any]:
         """Return the attributes with which a rank works on its pieces."""
 
 
-def parse_signature(text: str) -> Signature:
+def parse_signature(text: str) -> SbpSignature:
     """Return the signature that `text` names, such as "S(0), B -> P"; ValueError if it is not a signature."""
     inputs, arrow, outputs = text.partition("->")
     if not arrow:
         raise ValueError(f"{text!r} is not a signature; it must be as S(0), B -> P: inputs, an arrow, and outputs")
-    return Signature(parse_many(inputs), parse_many(outputs))
+    return SbpSignature(parse_many(inputs), parse_many(outputs))
 
 
-def all_broadcast(problem: Problem) -> Signature:
+def all_broadcast(problem: Problem) -> SbpSignature:
     """Return the signature that every operator has: each rank computes everything."""
-    return Signature((Broadcast(),) * len(problem.shapes), (Broadcast(),) * len(problem.out_shapes))
+    return SbpSignature((Broadcast(),) * len(problem.shapes), (Broadcast(),) * len(problem.out_shapes))
 
 
-def follows_from(signature: Signature, listed: Iterable[Signature]) -> Signature | None:
+def follows_from(signature: SbpSignature, listed: Iterable[SbpSignature]) -> SbpSignature | None:
     """Return the listed signature that implies another at no cost, as B implies PMax and PMin; None if none does."""
     return next((one for one in listed if _follows(signature, one)), None)
 
 
-def _follows(signature: Signature, listed: Signature) -> bool:
+def _follows(signature: SbpSignature, listed: SbpSignature) -> bool:
     given = zip(signature.inputs, listed.inputs, strict=True)
     gives = zip(listed.outputs, signature.outputs, strict=True)
     return all(_is_as(*pair) for pair in (*given, *gives))

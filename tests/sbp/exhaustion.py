@@ -17,7 +17,7 @@ import numpy as np
 from ep.common.arrays.on_device import arrays_on
 from ep.include.device_type import DeviceType
 from ep.ops.declare.operator import Operator, operator_named
-from ep.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Sbp, Signature, Split, assemble, pieces
+from ep.sbp import Broadcast, PartialMax, PartialMin, PartialSum, Sbp, SbpSignature, Split, assemble, pieces
 
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
 
@@ -63,13 +63,13 @@ def places(shape: Sequence[int], dtype: Any) -> list[Sbp]:
     return [*(Split(axis) for axis in range(len(shape))), Broadcast(), *partials]
 
 
-def combinations(problem: Any) -> Iterator[Signature]:
+def combinations(problem: Any) -> Iterator[SbpSignature]:
     """Yield every conceivable signature."""
     inputs = [places(shape, one.dtype) for shape, one in zip(problem.shapes, problem.types, strict=True)]
     outputs = [places(shape, problem.out_type.dtype) for shape in problem.out_shapes]
     for chosen in itertools.product(*inputs):
         for results in itertools.product(*outputs):
-            yield Signature(chosen, results)
+            yield SbpSignature(chosen, results)
 
 
 class Trial:
@@ -86,7 +86,7 @@ class Trial:
         self.whole = case.operator.compute(self.arrays, [one for one, _ in drawn], problem.attributes)
         self._local: dict[str, Any] = {}
 
-    def results(self, signature: Signature) -> list[list[np.ndarray]] | None:
+    def results(self, signature: SbpSignature) -> list[list[np.ndarray]] | None:
         """Return the results of each rank, None if the operator refuses the pieces."""
         operator, problem = self.case.operator, self.problem
         found = []
@@ -102,7 +102,7 @@ class Trial:
                 return None
         return found
 
-    def holds(self, signature: Signature, *, finite: bool) -> bool:
+    def holds(self, signature: SbpSignature, *, finite: bool) -> bool:
         """Return whether the ranks have the pieces of the whole results; finite: compare only elements that are finite
         in both.
         """
@@ -141,7 +141,7 @@ def _draw(place: Sbp, draw: Draw, rng: Any, shape: Any, dtype: Any, ranks: int) 
 _ATTEMPTS = 6  # with new data; then listed signatures, and those left out for a reason, are settled
 
 
-def survey(case: Case, ranks: int, tries: int, rng: np.random.Generator) -> dict[Signature, bool]:
+def survey(case: Case, ranks: int, tries: int, rng: np.random.Generator) -> dict[SbpSignature, bool]:
     """Return for every signature whether it is correct for all tried data.
 
     Listed signatures are tried some times, and only finite results are compared. Other signatures are compared
@@ -151,10 +151,10 @@ def survey(case: Case, ranks: int, tries: int, rng: np.random.Generator) -> dict
     problem = case.problem(ranks)
     listed = set(case.operator.signatures(problem))
     settled = {one for one in combinations(problem) if case.operator.why_left_out(problem, one)} | listed
-    by_inputs: dict[Any, list[Signature]] = {}
+    by_inputs: dict[Any, list[SbpSignature]] = {}
     for signature in combinations(problem):
         by_inputs.setdefault(signature.inputs, []).append(signature)
-    found: dict[Signature, bool] = {}
+    found: dict[SbpSignature, bool] = {}
     for inputs, signatures in by_inputs.items():
         left = set(signatures)
         for attempt in range(tries * len(case.draws)):

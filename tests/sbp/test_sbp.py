@@ -12,7 +12,7 @@ from ep.sbp import (
     PartialMax,
     PartialMin,
     PartialSum,
-    Signature,
+    SbpSignature,
     Split,
     assemble,
     bytes_moved,
@@ -227,11 +227,11 @@ def test_wrong_placements():
 
 
 def test_what_follows_at_no_cost():
-    listed = [Signature((PartialMax(), PartialMax()), (PartialMax(),)), Signature((B, B), (B,))]
-    assert follows_from(Signature((B, PartialMax()), (PartialMax(),)), listed) is listed[0]
-    assert follows_from(Signature((B, B), (PartialMin(),)), listed) is listed[1]
-    assert follows_from(Signature((B, B), (P,)), listed) is None
-    assert follows_from(Signature((PartialMax(), B), (B,)), listed) is None
+    listed = [SbpSignature((PartialMax(), PartialMax()), (PartialMax(),)), SbpSignature((B, B), (B,))]
+    assert follows_from(SbpSignature((B, PartialMax()), (PartialMax(),)), listed) is listed[0]
+    assert follows_from(SbpSignature((B, B), (PartialMin(),)), listed) is listed[1]
+    assert follows_from(SbpSignature((B, B), (P,)), listed) is None
+    assert follows_from(SbpSignature((PartialMax(), B), (B,)), listed) is None
 
 
 def test_expand_has_physical_sizes():

@@ -20,7 +20,7 @@ from ep.ops.declare.type_rules import TypeRule
 from ep.ops.devices import arrays_of
 from ep.ops.indices import as_indices
 from ep.ops.operands import as_operands
-from ep.sbp import Problem, Signature
+from ep.sbp import Problem, SbpSignature
 
 Tensor: TypeAlias = Any
 """The annotation of an input of a declaration; `Role` describes the kinds."""
@@ -40,8 +40,8 @@ def operator(
     shape: Callable[[Sequence[Dims], Attributes], Sequence[Dims]],
     dtype: TypeRule,
     aliases: Sequence[str] = (),
-    signatures: Callable[[Problem], Iterable[Signature]] | None = None,
-    local: Callable[[Problem, Signature, int], Attributes] | None = None,
+    signatures: Callable[[Problem], Iterable[SbpSignature]] | None = None,
+    local: Callable[[Problem, SbpSignature, int], Attributes] | None = None,
     gradient: Rule | None = None,
     joins: Enum | type | None = None,
     standard: Mapping[str, str] | None = None,

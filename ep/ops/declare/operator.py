@@ -30,7 +30,7 @@ from ep.ops.kernels.conditions import Subject
 from ep.ops.kernels.kernel import Kernel
 from ep.ops.kernels.registry import Registration, choose, kernels_of, when_registered
 from ep.ops.names import is_backward
-from ep.sbp import Problem, Signature, all_broadcast, follows_from
+from ep.sbp import Problem, SbpSignature, all_broadcast, follows_from
 
 Attributes = Mapping[str, Any]
 """The attributes of an operator by name, resolved: axes count from the front, sizes are complete."""
@@ -84,8 +84,8 @@ class Operator:
     dtype: TypeRule
     describe: Callable[[], str]
     aliases: tuple[str, ...] = ()
-    listed: Callable[[Problem], Iterable[Signature]] | None = None
-    local: Callable[[Problem, Signature, int], Attributes] | None = None
+    listed: Callable[[Problem], Iterable[SbpSignature]] | None = None
+    local: Callable[[Problem, SbpSignature, int], Attributes] | None = None
     not_listed: Callable[[Problem], str | None] | None = None
     gradient: Rule | None = None
     joins: Enum | type | None = None
@@ -257,11 +257,11 @@ class Operator:
         result = self.dtype.result(named, attributes)
         return Problem(shapes, types, list(self.shape(shapes, attributes)), result, attributes, ranks)
 
-    def signatures(self, problem: Problem) -> list[Signature]:
+    def signatures(self, problem: Problem) -> list[SbpSignature]:
         """Return the signatures along one axis of a mesh: all that hold for all finite data, each once."""
         return list(dict.fromkeys([*(self.listed(problem) if self.listed else ()), all_broadcast(problem)]))
 
-    def why_left_out(self, problem: Problem, signature: Signature) -> str | None:
+    def why_left_out(self, problem: Problem, signature: SbpSignature) -> str | None:
         """Return why a signature that holds is not listed; None if it is, or does not hold for all finite data."""
         listed = self.signatures(problem)
         if signature in listed:
@@ -271,7 +271,7 @@ class Operator:
             return f"it follows from {other}: B is PMax and PMin as it is"
         return self.not_listed(problem) if self.not_listed else None
 
-    def local_attributes(self, problem: Problem, signature: Signature, rank: int) -> Attributes:
+    def local_attributes(self, problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
         """Return the attributes with which a rank works on its pieces."""
         return problem.attributes if self.local is None else self.local(problem, signature, rank)
 
