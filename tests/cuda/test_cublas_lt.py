@@ -10,7 +10,7 @@ from ep import AllocationOptions, DeviceType, RequirePrimitive
 from ep.common.primitive.product import broadcast_product
 from ep.cuda.driver import cublas_lt
 from ep.cuda.driver.interface import CudaError
-from ep.cuda.engine.product.calls import calls
+from ep.cuda.engine.product.strided_batches import strided_batches
 from ep.cuda.primitive import product_primitive
 from ep.include import DeviceUnavailableError
 from ep.include.primitive import BlasTransposeType, BroadcastMatmulFactory, MatmulFactory
@@ -170,7 +170,7 @@ def test_an_error_of_the_library(cuda, lt, monkeypatch):
     with pytest.raises(
         CudaError, match=r"cublasLtMatmulAlgoGetHeuristic: .* \(CUBLAS_STATUS_NOT_SUPPORTED, error 15\)"
     ):
-        cublas_lt.library().plan(0, wanted, 0)
+        cublas_lt.library().algorithm(0, wanted, 0)
 
 
 def test_every_matrix_of_c_is_written_first_once():
@@ -178,13 +178,13 @@ def test_every_matrix_of_c_is_written_first_once():
         a, b, c = ((*own, 2, 2) for own in dims)
         product = broadcast_product(a, b, c, False, False)
         written = []
-        for call in calls(product, False, cublas_lt.MAX_BATCH_COUNT):
-            places = [call.offsets[2] + index * call.strides[2] for index in range(call.batch_count)]
-            assert all((place in written) is not call.first for place in places)
+        for batch in strided_batches(product, False, cublas_lt.MAX_BATCH_COUNT):
+            places = [batch.offsets[2] + index * batch.strides[2] for index in range(batch.batch_count)]
+            assert all((place in written) is not batch.first for place in places)
             written += places
         assert sorted(set(written)) == list(range(0, int(np.prod(c)), product.m * product.n))
         assert len(written) == int(np.prod(np.broadcast_shapes(*dims))) // (product.m // 2) // (product.k // 2)
-    one = calls(broadcast_product((2, 3), (3, 4), (2, 4), False, False), False, cublas_lt.MAX_BATCH_COUNT)
+    one = strided_batches(broadcast_product((2, 3), (3, 4), (2, 4), False, False), False, cublas_lt.MAX_BATCH_COUNT)
     assert next(itertools.islice(one, 1, None), None) is None
 
 

@@ -6,7 +6,7 @@ import pytest
 import ep
 from ep import DeviceType
 from ep.cuda.engine.map.expression_plan import Layout
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionPlan, Way
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan, Storage, Way
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES
 from ep.cuda.engine.reduce.row_program import RowProgram, Sharing
 from ep.include import DataType
@@ -29,7 +29,7 @@ STRUCTURE = Structure(
     ),
     (5, 2),
 )
-MEMORY = {Kept.SOURCES: 2**20, Kept.VALUES: MERGE_BYTES + 8 * 4 * 516, Kept.MEMORY: 2**10}
+MEMORY = {Storage.SOURCES: 2**20, Storage.VALUES: MERGE_BYTES + 8 * 4 * 516, Storage.MEMORY: 2**10}
 """For each way to keep rows of 512 float32, of which h alone or h and x are kept: bytes of shared memory that lead to
 it.
 """
@@ -47,7 +47,7 @@ def test_what_a_row_keeps_and_where():
     for kept, shared_bytes in MEMORY.items():
         launch = plan_of(STRUCTURE, None, None, None, None).launch((0,) * 4, shared_bytes)
         assert launch.variant.kept is kept
-        assert (launch.kept_bytes > 0) == (kept is Kept.MEMORY)
+        assert (launch.kept_bytes > 0) == (kept is Storage.MEMORY)
         assert launch.variant.again == (0,)
     of_all_rows = Layout((512,), None)
     assert variant_of(None, None, of_all_rows, None).again == ()
@@ -167,7 +167,7 @@ def test_a_result_where_the_index_is(cols, cuda, rng):
         np.testing.assert_array_equal(host(arrays[0]), x * x if len(results) > 1 else x)
 
 
-@pytest.mark.parametrize("kept", Kept, ids=lambda kept: kept.name)
+@pytest.mark.parametrize("kept", Storage, ids=lambda kept: kept.name)
 def test_results_are_the_same_wherever_values_are_kept(kept, shared_memory, rng):
     def function(x, y):
         h = x * y

@@ -9,7 +9,7 @@ import ep
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.expression_plan import Layout
 from ep.cuda.engine.reduce import rows
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionPlan
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan, Storage
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, row_plan
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.kernels import row_expression, softmax
@@ -103,7 +103,7 @@ def test_static_and_dynamic_memory_fit_a_block(data_type):
         _, launch = launch_of(softmaxes_of_twice(DataType.kDouble, 4), *[None] * 8, shape=(64, cols))
         assert launch.grid.shared_bytes + MERGE_BYTES <= BLOCK_BYTES
         kept.add(launch.variant.kept)
-    assert kept >= {Kept.SOURCES, Kept.MEMORY}
+    assert kept >= {Storage.SOURCES, Storage.MEMORY}
 
 
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)

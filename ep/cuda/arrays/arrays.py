@@ -18,7 +18,7 @@ from ep.cuda.arrays.array import CudaArray
 from ep.cuda.arrays.graph_recording import GraphRecording
 from ep.cuda.arrays.indices import RESOLVERS
 from ep.cuda.arrays.launch_buffers import ARRAY_TYPES
-from ep.cuda.arrays.reader import View, device_of, is_on_cuda, read
+from ep.cuda.arrays.reader import ForeignArray, device_of, is_on_cuda, read
 from ep.cuda.arrays.streams import default_stream
 from ep.cuda.device.captured import CapturedStream
 from ep.cuda.device.stream import CudaStream
@@ -127,7 +127,7 @@ class CudaArrays(Arrays):
             return self.empty(shape, dtype)
         return out if isinstance(out, CudaArray) else self._flat(view)
 
-    def delivered(self, result: CudaArray | View, out: ArrayLike | None) -> Any:
+    def delivered(self, result: CudaArray | ForeignArray, out: ArrayLike | None) -> Any:
         for handle in self._waiting:
             self._stream.let_wait(handle)
         if out is None:
@@ -143,7 +143,7 @@ class CudaArrays(Arrays):
             self._stream.let_wait(view.after)
         return out
 
-    def as_view(self, value: ArrayLike, argument: str) -> CudaArray | View:
+    def as_view(self, value: ArrayLike, argument: str) -> CudaArray | ForeignArray:
         if isinstance(value, CudaArray) or is_weak(value):
             return self.as_buffer(value, argument)
         array = self._imported(value, argument)
@@ -151,7 +151,7 @@ class CudaArrays(Arrays):
             self._waiting.add(array.after)
         return array
 
-    def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike) -> CudaArray | View:
+    def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: ArrayLike) -> CudaArray | ForeignArray:
         self._stream.device().note_capture(self._stream)
         view = self._imported(out, "out")
         check_result(view, shape, dtype, writable=view.writable)
@@ -161,11 +161,11 @@ class CudaArrays(Arrays):
 
     def view(
         self,
-        array: CudaArray | View,
+        array: CudaArray | ForeignArray,
         places: tuple[slice | int, ...] | None,
         axes: Sequence[int | None] | None,
         shape: Sequence[int] | None,
-    ) -> View:
+    ) -> ForeignArray:
         view = self._imported(array, "array")
         address, dims, strides = view.address, view.shape, view.strides or contiguous_strides(view.shape)
         if places is not None:
@@ -183,11 +183,11 @@ class CudaArrays(Arrays):
             strides, dims = expanded_strides(dims, strides, len(shape)), tuple(shape)
         return view._replace(address=address, shape=dims, strides=strides)
 
-    def may_share_memory(self, one: CudaArray | View, other: CudaArray | View) -> bool:
+    def may_share_memory(self, one: CudaArray | ForeignArray, other: CudaArray | ForeignArray) -> bool:
         (begin, end), (other_begin, other_end) = map(_span, (one, other))
         return begin < other_end and other_begin < end
 
-    def is_same(self, one: CudaArray | View, other: CudaArray | View) -> bool:
+    def is_same(self, one: CudaArray | ForeignArray, other: CudaArray | ForeignArray) -> bool:
         return _is_same(*(self._imported(each, "array") for each in (one, other)))
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
@@ -219,7 +219,7 @@ class CudaArrays(Arrays):
         part = (memory.memory[0] + offset, math.prod(shape), dtype, *memory.memory[3:])
         return CudaArray(part, tuple(shape), self._stream, memory)
 
-    def _imported(self, value: ArrayLike, argument: str) -> View:
+    def _imported(self, value: ArrayLike, argument: str) -> ForeignArray:
         """Return the description of an array, and make the stream wait for earlier work on it; raises the errors of
         `as_buffer`."""
         index = self._stream.device_index
@@ -240,7 +240,7 @@ class CudaArrays(Arrays):
             self._stream.wait_for(array.before)
         return array
 
-    def _flat(self, array: View) -> CudaArray:
+    def _flat(self, array: ForeignArray) -> CudaArray:
         """Return the memory of an array, from its first element to its last."""
         if isinstance(array.owner, CudaArray):
             array.owner.share()  # the result does not say which stream uses the memory
@@ -261,7 +261,7 @@ class CudaArrays(Arrays):
             )
 
 
-def _span(array: CudaArray | View) -> tuple[int, int]:
+def _span(array: CudaArray | ForeignArray) -> tuple[int, int]:
     """Return the addresses of an array's first byte and of the one after the last.
 
     Without elements, twice the first.
@@ -271,7 +271,7 @@ def _span(array: CudaArray | View) -> tuple[int, int]:
     return address, address + count * array.dtype.itemsize
 
 
-def _is_same(one: View, other: View) -> bool:
+def _is_same(one: ForeignArray, other: ForeignArray) -> bool:
     """Return whether two arrays are the same elements in the same order."""
     return (one.address, one.shape, one.strides, one.dtype) == (other.address, other.shape, other.strides, other.dtype)
 

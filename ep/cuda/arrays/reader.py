@@ -26,7 +26,7 @@ _ON_CUDA: Final = (DLPACK_CUDA, 13)  # kDLCUDA, kDLCUDAManaged
 _UNNAMED: Final = np.dtype("V2")
 
 
-class View(NamedTuple):
+class ForeignArray(NamedTuple):
     """An array of any library on a CUDA device.
 
     strides: in elements; None if it is C-contiguous.
@@ -50,7 +50,7 @@ class View(NamedTuple):
         size = math.prod(self.shape)
         return self.address, size, self.dtype, self.writable, self.strides is None, self.device, self.before
 
-    def reshape(self, shape: Sequence[int]) -> View:
+    def reshape(self, shape: Sequence[int]) -> ForeignArray:
         """Return the same elements in a shape that differs in axes of size 1."""
         steps = iter([step for size, step in zip(self.shape, self.strides or (), strict=False) if size != 1])
         strides = self.strides and tuple(0 if size == 1 else next(steps) for size in shape)
@@ -59,7 +59,7 @@ class View(NamedTuple):
 
 def is_on_cuda(value: Any) -> bool:
     """Return whether a value is an array on a CUDA device."""
-    if isinstance(value, CudaArray | CudaBuffer | View):
+    if isinstance(value, CudaArray | CudaBuffer | ForeignArray):
         return True
     if hasattr(value, "__dlpack_device__"):  # cheaper than the interface of some libraries, which may refuse
         with suppress(Exception):  # each library has its own for what it does not export
@@ -71,7 +71,7 @@ def device_of(value: Any) -> int:
     """Return the number of the device that an array on CUDA is on."""
     if isinstance(value, CudaArray | CudaBuffer):
         return value.device_index
-    if isinstance(value, View):
+    if isinstance(value, ForeignArray):
         return value.device
     if hasattr(value, "__dlpack_device__"):
         return int(value.__dlpack_device__()[1])
@@ -79,7 +79,7 @@ def device_of(value: Any) -> int:
     return (driver().device_of(address) if address else None) or 0
 
 
-def read(value: Any, argument: str, stream: CudaStream) -> View | None:
+def read(value: Any, argument: str, stream: CudaStream) -> ForeignArray | None:
     """Return the description of an array on CUDA; None for other values.
 
     `stream` must wait for `before`; an exporter of DLPack makes it wait itself. Raises TypeError for arrays that DLPack
@@ -90,13 +90,13 @@ def read(value: Any, argument: str, stream: CudaStream) -> View | None:
         address, _, dtype, writable, _, device, producer = value.memory
         if producer != stream.order:
             value.share()
-        return View(address, value.shape, None, dtype, writable, device, producer, None, value)
-    if isinstance(value, View):
+        return ForeignArray(address, value.shape, None, dtype, writable, device, producer, None, value)
+    if isinstance(value, ForeignArray):
         return value
     if isinstance(value, CudaBuffer):
         address, _, dtype, writable, _, device, _ = value.live_memory(argument)
         # any stream of ep may use it; the legacy default stream and all of these wait for each other
-        return View(address, value.shape, None, dtype, writable, device, LEGACY_STREAM, LEGACY_STREAM, value)
+        return ForeignArray(address, value.shape, None, dtype, writable, device, LEGACY_STREAM, LEGACY_STREAM, value)
     if not is_on_cuda(value):
         return None
     check_plain(value, argument)
@@ -105,7 +105,7 @@ def read(value: Any, argument: str, stream: CudaStream) -> View | None:
     return _from_dlpack(value, argument, stream) if by_dlpack else _from_interface(value, argument)
 
 
-def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
+def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> ForeignArray:
     try:
         tensor = dlpack.read(value, stream=stream.handle)  # the exporter makes our stream wait for its own
     except Exception as error:  # each library has its own for what it does not export
@@ -114,7 +114,7 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
         ) from error
     if tensor.dtype is None:
         raise ArgumentTypeError(argument, f"({type(value).__qualname__}) has elements of a type that is not a DataType")
-    return View(
+    return ForeignArray(
         address=tensor.address,
         shape=tensor.shape,
         strides=None if is_contiguous(tensor.shape, tensor.strides, 1) else tensor.strides,
@@ -127,7 +127,7 @@ def _from_dlpack(value: Any, argument: str, stream: CudaStream) -> View:
     )
 
 
-def _from_interface(value: Any, argument: str) -> View | None:
+def _from_interface(value: Any, argument: str) -> ForeignArray | None:
     """Return the contents of `__cuda_array_interface__`, version 2 or 3; None for memory that is on no device."""
     interface = value.__cuda_array_interface__
     address, read_only = interface["data"]
@@ -136,7 +136,7 @@ def _from_interface(value: Any, argument: str) -> View | None:
     if device is None:
         return None
     producer = interface.get("stream")
-    return View(
+    return ForeignArray(
         address=address or 0,
         shape=shape,
         strides=_in_elements(shape, interface.get("strides"), dtype, argument),

@@ -1,4 +1,4 @@
-"""cuBLASLt, which multiplies matrices on a GPU: its functions, and one plan for each shape.
+"""cuBLASLt, which multiplies matrices on a GPU: its functions, and one algorithm for each shape.
 
 `functions` returns the library's C functions, or a replacement if there is no GPU; everything else is the same for
 both. Addresses, handles and sizes are integers. The library is column-major, so it gets transposed matrices: for the
@@ -115,8 +115,8 @@ class Multiplication(NamedTuple):
     a_columns: int
 
 
-class Plan:
-    """The descriptors and the algorithm of a Multiplication; may be used by several threads at once.
+class Algorithm:
+    """The algorithm of a Multiplication, with its descriptors; it may be used by several threads at once.
 
     workspace_size: the bytes of device memory that it needs.
     """
@@ -213,16 +213,16 @@ class CublasLt:
         with self._driver.active(device):
             self.handle(device)
 
-    def plan(self, device: int, wanted: Multiplication, workspace_size: int) -> Plan:
-        """Return the plan of a product that may use this many bytes of workspace."""
+    def algorithm(self, device: int, wanted: Multiplication, workspace_size: int) -> Algorithm:
+        """Return the algorithm of a product that may use this many bytes of workspace."""
         with self._driver.active(device):
-            return Plan(self, device, wanted, workspace_size)
+            return Algorithm(self, device, wanted, workspace_size)
 
     def multiply(
         self,
         device: int,
         stream: int,
-        plan: Plan,
+        algorithm: Algorithm,
         addresses: tuple[int, int, int],
         numbers: tuple[int, int],
         workspace: int,
@@ -230,14 +230,15 @@ class CublasLt:
         """Queue `c = alpha op(a) op(b) + beta c`.
 
         addresses: those of a, b and c on the device. numbers: the addresses of alpha and beta on the host, which are
-        read before this returns. workspace: the address of `plan.workspace_size` bytes on the device.
+        read before this returns. workspace: the address of `algorithm.workspace_size` bytes on the device.
         """
         (a, b, c), (alpha, beta) = addresses, numbers
         with self._driver.active(device):
             self.call(
                 "cublasLtMatmul",
-                *(self.handle(device), plan.desc, alpha, b, plan.b, a, plan.a, beta, c, plan.c, c, plan.c),
-                *(ctypes.addressof(plan.algo), workspace, plan.workspace_size, stream),
+                *(self.handle(device), algorithm.desc, alpha, b, algorithm.b, a, algorithm.a, beta),
+                *(c, algorithm.c, c, algorithm.c),
+                *(ctypes.addressof(algorithm.algo), workspace, algorithm.workspace_size, stream),
             )
 
 

@@ -18,7 +18,7 @@ from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import GLOBAL, SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionVariant, Way, kept_areas, kept_type
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionVariant, Storage, Way, kept_areas, kept_type
 from ep.cuda.engine.reduce.row_program import Chosen, RowProgram
 from ep.include.data_type import DataType
 
@@ -35,7 +35,7 @@ class RowElements:
         self._meets = len({*zip(variant.threads, variant.elements, strict=True)}) > 1
         self._areas, self._chosen = kept_areas(program, variant), program.operands.chosen
         self._area_of = {value: k for k, area in enumerate(self._areas) for value in area}
-        self._kept_space = GLOBAL if variant.kept is Kept.MEMORY else SHARED
+        self._kept_space = GLOBAL if variant.kept is Storage.MEMORY else SHARED
         self._last = len(program.passes) - 1
         self._has_element_results = not all(program.reduced[value] for value in self._results)
         self.names: dict[str, Any] = {

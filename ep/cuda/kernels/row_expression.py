@@ -23,7 +23,7 @@ from ep.cuda.compile.memory import loader, storer, value_reader
 from ep.cuda.compile.numba_cuda import shared_address
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
-from ep.cuda.engine.reduce.row_expression_plan import Kept, RowExpressionVariant, Way, element_bytes, exponentials
+from ep.cuda.engine.reduce.row_expression_plan import RowExpressionVariant, Storage, Way, element_bytes, exponentials
 from ep.cuda.engine.reduce.row_program import Chosen, Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
 from ep.cuda.kernels.row_elements import RowElements
@@ -83,7 +83,7 @@ class _Text(RowElements):
             once="\n    ".join(once),
             of_row="\n        ".join(of_row),
         )
-        in_memory = variant.kept is Kept.MEMORY
+        in_memory = variant.kept is Storage.MEMORY
         name = f"rows.expression.{digest_of(repr((self._structure, variant)))}{digest_of(text)}"
         function = function_of(text, "rows", __name__, self.names)
         return KernelSource(name, function, 0, num_words + in_memory, is_contracted=True)
@@ -101,7 +101,7 @@ class _Text(RowElements):
         variant, width, before = self._variant, max(self._variant.elements), 0
         sizes = [element_bytes(self._program, area) for area in self._areas]
         yield f"stride = ((cols + {width - 1} >> {width.bit_length() - 1}) | 1) * {width}"
-        if variant.kept is Kept.MEMORY:
+        if variant.kept is Storage.MEMORY:
             bytes_of_block = f"(stride * {variant.block_rows * sum(sizes)} + {PACK_BYTES - 1} & -{PACK_BYTES})"
             yield f"kept = words[{num_words}] + block_of_grid()[0] * {bytes_of_block}"
         else:

@@ -15,10 +15,18 @@ from ep.common.primitive.signature import Signature
 from ep.common.scalar import convert_value, number_key
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.driver.cublas_lt import MAX_ALIGNMENT, MAX_BATCH_COUNT, Multiplication, Plan, library, max_rows, scale_type
+from ep.cuda.driver.cublas_lt import (
+    MAX_ALIGNMENT,
+    MAX_BATCH_COUNT,
+    Algorithm,
+    Multiplication,
+    library,
+    max_rows,
+    scale_type,
+)
 from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import CaptureError
-from ep.cuda.engine.product.calls import calls
+from ep.cuda.engine.product.strided_batches import strided_batches
 from ep.cuda.primitive.integer_product import IntegerProduct
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
@@ -41,10 +49,10 @@ class Number(NamedTuple):
     scale: np.ndarray[Any, Any]
 
 
-class _PlannedCall(NamedTuple):
+class _MatmulCall(NamedTuple):
     """A call of the library; first: whether no earlier call wrote these matrices of c."""
 
-    plan: Plan
+    algorithm: Algorithm
     addresses: tuple[int, int, int]
     first: bool
 
@@ -63,7 +71,7 @@ class ProductPrimitive(Primitive):
         transposed = [options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")]
         self._transpose_a, self._transpose_b = transposed
         self._allow_tf32 = bool(options["allow_tf32"])
-        self._numbers, self._products, self._plans = BoundedCache(), BoundedCache(), BoundedCache()
+        self._numbers, self._products, self._algorithms = BoundedCache(), BoundedCache(), BoundedCache()
         self._integers = IntegerProduct(request) if self.data_type in INTEGERS else None
         self._one = Number(self.data_type.dtype.type(1), np.ones(1, self._scale_type.dtype))
 
@@ -105,7 +113,7 @@ class ProductPrimitive(Primitive):
         elif product.terms.size > 1 and self.data_type.itemsize == 2:
             self._sum_in_float32(stream, product, alpha, beta, (a, b), buffers[2], count)
         else:
-            self._queue(stream, self._planned(stream, product, (a, b, c), self.data_type), alpha, beta)
+            self._queue(stream, self._matmul_calls(stream, product, (a, b, c), self.data_type), alpha, beta)
 
     def _scale(self, stream: CudaStream, beta: Number, c: Any, address: int, count: int) -> None:
         """Queue `c = beta c`."""
@@ -142,62 +150,63 @@ class ProductPrimitive(Primitive):
         wide_type, (widen, narrow) = DataType.kFloat, self._casts
         with stream.scratch(count * wide_type.itemsize) as memory:
             wide = memory.view(wide_type.dtype)
-            planned = self._planned(stream, product, (*operands, wide.address), wide_type)
+            calls = self._matmul_calls(stream, product, (*operands, wide.address), wide_type)
             if beta.value != 0:
                 widen.Launch(stream, c, wide, count)
-            self._queue(stream, planned, alpha, beta)
+            self._queue(stream, calls, alpha, beta)
             narrow.Launch(stream, wide, c, count)
 
-    def _planned(
+    def _matmul_calls(
         self, stream: CudaStream, product: Product, addresses: tuple[int, int, int], dst_type: DataType
-    ) -> list[_PlannedCall]:
+    ) -> list[_MatmulCall]:
         """Return the calls of a product; addresses: those of a, b and c; c has `dst_type`."""
         sizes = self.data_type.itemsize, self.data_type.itemsize, dst_type.itemsize
         a_columns = product.m if self._transpose_a else product.k
-        planned = []
-        for call in calls(product, self._transpose_a, MAX_BATCH_COUNT, max_rows(self.data_type, self._allow_tf32)):
-            a, b, c = (at + offset * size for at, offset, size in zip(addresses, call.offsets, sizes, strict=True))
+        calls = []
+        most = max_rows(self.data_type, self._allow_tf32)
+        for batch in strided_batches(product, self._transpose_a, MAX_BATCH_COUNT, most):
+            a, b, c = (at + offset * size for at, offset, size in zip(addresses, batch.offsets, sizes, strict=True))
             wanted = Multiplication(
                 self.data_type,
                 dst_type,
-                call.rows,
+                batch.rows,
                 product.n,
                 product.k,
                 self._transpose_a,
                 self._transpose_b,
                 self._allow_tf32,
-                call.batch_count,
-                call.strides,
+                batch.batch_count,
+                batch.strides,
                 (_alignment(a), _alignment(b), _alignment(c)),
                 a_columns,
             )
-            planned.append(_PlannedCall(self._plan(stream, wanted), (a, b, c), call.first))
-        return planned
+            calls.append(_MatmulCall(self._algorithm(stream, wanted), (a, b, c), batch.first))
+        return calls
 
-    def _plan(self, stream: CudaStream, wanted: Multiplication) -> Plan:
-        """Return the plan of a call, on any stream of the device.
+    def _algorithm(self, stream: CudaStream, wanted: Multiplication) -> Algorithm:
+        """Return the algorithm of a call, on any stream of the device.
 
         Raises CaptureError for a new one during a capture.
         """
         device = stream.device_index
         key: Hashable = device, wanted
-        plan: Plan | None = self._plans.get(key)
-        if plan is not None:
-            return plan
+        algorithm: Algorithm | None = self._algorithms.get(key)
+        if algorithm is not None:
+            return algorithm
         if stream.is_capturing():
             raise CaptureError(
                 f"cuBLASLt chooses no algorithm while launches are captured, and a product of {wanted.batch_count} "
                 f"matrices [{wanted.m}, {wanted.k}] by [{wanted.k}, {wanted.n}] of {self.data_type.name}, at multiples "
                 f"of {wanted.alignments} bytes, is new to this primitive; launch it once before the capture"
             )
-        return self._plans.keep(key, partial(library().plan, device, wanted, stream.workspace_size))
+        return self._algorithms.keep(key, partial(library().algorithm, device, wanted, stream.workspace_size))
 
-    def _queue(self, stream: CudaStream, planned: Sequence[_PlannedCall], alpha: Number, beta: Number) -> None:
+    def _queue(self, stream: CudaStream, calls: Sequence[_MatmulCall], alpha: Number, beta: Number) -> None:
         multiplier = library()
-        workspace = stream.workspace() if any(call.plan.workspace_size for call in planned) else 0
-        for call in planned:
+        workspace = stream.workspace() if any(call.algorithm.workspace_size for call in calls) else 0
+        for call in calls:
             numbers = alpha.scale.ctypes.data, (beta if call.first else self._one).scale.ctypes.data
-            multiplier.multiply(stream.device_index, stream.handle, call.plan, call.addresses, numbers, workspace)
+            multiplier.multiply(stream.device_index, stream.handle, call.algorithm, call.addresses, numbers, workspace)
 
 
 def _alignment(address: int) -> int:

@@ -7,7 +7,7 @@ from typing import Final
 
 from ep.common.primitive.product import Product
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
-from ep.cuda.engine.product.calls import calls
+from ep.cuda.engine.product.strided_batches import strided_batches
 
 SIDE: Final = 16
 """The rows and columns of a tile, each of whose elements has a thread."""
@@ -25,8 +25,8 @@ def tiled(
     """
     m, n, k, *_ = product
     down, across = -(-m // SIDE), -(-n // SIDE)
-    for call in calls(product, transpose_a, MAX_BLOCKS):
-        places = (address + offset * size for address, offset in zip(addresses, call.offsets, strict=True))
-        grid = Grid((down, min(across, _MOST_BLOCKS), min(call.batch_count, _MOST_BLOCKS)))
-        numbers = alpha, beta if call.first else 1
-        yield grid, (*places, m, n, k, call.batch_count, *call.strides, *numbers)
+    for batch in strided_batches(product, transpose_a, MAX_BLOCKS):
+        places = (address + offset * size for address, offset in zip(addresses, batch.offsets, strict=True))
+        grid = Grid((down, min(across, _MOST_BLOCKS), min(batch.batch_count, _MOST_BLOCKS)))
+        numbers = alpha, beta if batch.first else 1
+        yield grid, (*places, m, n, k, batch.batch_count, *batch.strides, *numbers)

@@ -40,7 +40,7 @@ class Way(Enum):
         return self in (Way.PACKS, Way.ADJACENT, Way.STRIDED)
 
 
-class Kept(Enum):
+class Storage(Enum):
     """The place of values between two passes."""
 
     SOURCES = "in shared memory, sources and exponentials too"
@@ -64,7 +64,7 @@ class RowExpressionVariant(NamedTuple):
     ways: tuple[Way, ...]
     threads: tuple[int, ...]
     elements: tuple[int, ...]
-    kept: Kept
+    kept: Storage
     again: tuple[int, ...]
     late: tuple[int, ...]
     num_axes: int
@@ -84,7 +84,7 @@ class RowExpressionVariant(NamedTuple):
     @property
     def has_exponentials(self) -> bool:
         """Whether a softmax keeps its exponentials: where memory is short, it computes them again."""
-        return self.kept is Kept.SOURCES
+        return self.kept is Storage.SOURCES
 
 
 class RowLaunch(NamedTuple):
@@ -113,7 +113,7 @@ def kept_areas(program: RowProgram, variant: RowExpressionVariant) -> list[list[
         read = program.read_in(value, variant.has_exponentials)
         if program.is_computed(value) and (read or value in late):
             times[value] = 2 * program.made_in(value) + 1, 2 * (passes if value in late else read[-1])
-        elif variant.kept is Kept.SOURCES and value in variant.again and len(read) > 1:
+        elif variant.kept is Storage.SOURCES and value in variant.again and len(read) > 1:
             times[value] = 2 * read[0], 2 * read[-1]
     for softmax, made, read_by in program.exponentials if variant.has_exponentials else ():
         times[exponentials(softmax)] = 2 * made + 1, 2 * read_by
@@ -251,13 +251,13 @@ class RowExpressionPlan:
         program = self._program
         ways = tuple(Way.PACKS if is_pack else way for is_pack, way in zip(packs, self._ways, strict=True))
         walk = self._num_axes, self._bits, self._places
-        for kept in Kept:
+        for kept in Storage:
             variant = RowExpressionVariant(ways, self._threads, self._elements, kept, self._again, self._late, *walk)
             size = kept_bytes(program, variant, self._cols)
             if size <= shared_bytes - MERGE_BYTES:
                 break
         blocks = min(-(-self._rows // variant.block_rows), MAX_BLOCKS)
-        if variant.kept is not Kept.MEMORY:
+        if variant.kept is not Storage.MEMORY:
             return variant, Grid((blocks, 1, 1), shared_bytes=size), 0
         blocks = min(blocks, _MOST_BLOCKS)
         return variant, Grid((blocks, 1, 1)), blocks * size

@@ -1,4 +1,4 @@
-"""The calls for a product of broadcast batches: each call multiplies a strided batch of matrices."""
+"""Products of broadcast batches as calls, each of which multiplies a strided batch of matrices."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from ep.common.primitive.strides import contiguous_strides
 Triple = tuple[int, int, int]
 
 
-class Call(NamedTuple):
+class StridedBatch(NamedTuple):
     """A strided batch of products of `rows` rows: strides and offsets in elements of a, b and c.
 
-    first: whether no earlier call wrote these matrices of c. Later calls add to them.
+    first: whether no earlier batch wrote these matrices of c. Later ones add to them.
     """
 
     rows: int
@@ -25,10 +25,12 @@ class Call(NamedTuple):
     first: bool
 
 
-def calls(product: Product, transpose_a: bool, max_matrices: int, max_rows: int | None = None) -> Iterator[Call]:
-    """Yield one call for the longest batch axis and each index on the other axes, one term after another.
+def strided_batches(
+    product: Product, transpose_a: bool, max_matrices: int, max_rows: int | None = None
+) -> Iterator[StridedBatch]:
+    """Yield one batch for the longest batch axis and each index on the other axes, one term after another.
 
-    There are more calls if there are more matrices than `max_matrices`, or more rows than `max_rows`, unless it is
+    There are more if there are more matrices than `max_matrices`, or more rows than `max_rows`, unless it is
     None.
     """
     dims, of_a, of_b = product.batches
@@ -46,7 +48,7 @@ def calls(product: Product, transpose_a: bool, max_matrices: int, max_rows: int 
         for place in _offsets(axes):
             for rows, matrices, begin in pieces:
                 a, b, c = (sum(offsets) for offsets in zip(term, place, begin, strict=True))
-                yield Call(rows, matrices, (strides[0], strides[1], strides[2]), (a, b, c), number == 0)
+                yield StridedBatch(rows, matrices, (strides[0], strides[1], strides[2]), (a, b, c), number == 0)
 
 
 def _pieces(size: int, most: int) -> Iterator[tuple[int, int]]:
