@@ -8,7 +8,7 @@ import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu.machine import calibration
-from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, Kept, everywhere
+from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, StoredCalibration, everywhere
 from ep.include.primitive import (
     BroadcastElementwiseBinaryFactory,
     ElementwiseUnaryFactory,
@@ -81,7 +81,7 @@ def test_results_have_the_same_bits(cpu):
 
 @pytest.mark.parametrize("made_up", MADE_UP)
 def test_what_is_kept_is_read_again(made_up):
-    kept = Kept(made_up, (0.5, 1.25, 2.0), 3)
+    kept = StoredCalibration(made_up, (0.5, 1.25, 2.0), 3)
     assert calibration.unpacked(calibration.packed(kept), 3) == kept
     assert calibration.unpacked(calibration.packed(kept._replace(times=())), 3).times == ()
 
@@ -168,7 +168,7 @@ import sys
 import numpy as np
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.cpu.machine import calibration
-from ep.cpu.machine.calibration import Kept, everywhere
+from ep.cpu.machine.calibration import StoredCalibration, everywhere
 from ep.include.primitive import ElementwiseUnaryFactory
 
 device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
@@ -253,7 +253,7 @@ def test_what_was_kept_decides(run_forked, folder):
 for threads, size in enumerate({[made_up.lines[0] for made_up in MADE_UP[:3]]}, 2):
     device.SetNumThreads(threads)
     cache, name = file_name(threads)
-    cache.write(name, calibration.packed(Kept(everywhere(size))))
+    cache.write(name, calibration.packed(StoredCalibration(everywhere(size))))
     assert device.calibration() is None
     launch(large(threads))
     assert device.calibration() == everywhere(size)
@@ -276,7 +276,7 @@ damages = [
 for threads, damage in enumerate(damages, 2):
     device.SetNumThreads(threads)
     cache, name = file_name(threads)
-    cache.write(name, calibration.packed(Kept(everywhere(3))))
+    cache.write(name, calibration.packed(StoredCalibration(everywhere(3))))
     damage()
     launch(large(threads))
     assert device.calibration() not in (None, everywhere(3)), threads

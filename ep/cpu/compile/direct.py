@@ -19,7 +19,7 @@ from numba.core import cgutils, errors, funcdesc, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.callconv import RETCODE_OK
 
-from ep.cpu.compile.direct_calls import NUMBERS, Known, Several, Value
+from ep.cpu.compile.direct_calls import NUMBERS, Several, StaticObject, Value
 from ep.cpu.compile.direct_values import Values
 from ep.cpu.compile.sections import NONE_LOCAL, Sections
 from ep.cpu.compile.syntax import Names, Unsupported, tree_of
@@ -111,7 +111,7 @@ class _Writer:
             self._values.assign(name, Value(value, kind))
         self._statements(definition.body)
         if not self.sections.is_ended:
-            self._return(Known(None))
+            self._return(StaticObject(None))
         builder.position_at_end(last)  # variables are at the start of the function
         builder.branch(first)
 
@@ -148,7 +148,7 @@ class _Writer:
         self._values.assign(statement.target.id, found)
 
     def _write_Return(self, statement: ast.Return) -> None:
-        self._return(Known(None) if statement.value is None else self._values.find(statement.value))
+        self._return(StaticObject(None) if statement.value is None else self._values.find(statement.value))
 
     def _write_If(self, statement: ast.If) -> None:
         then, otherwise, done = self.sections.blocks("then", "otherwise", "done")
@@ -198,7 +198,7 @@ class _Writer:
         if statement.orelse or not isinstance(called, ast.Call) or not isinstance(called.func, ast.Name):
             raise Unsupported
         function = self._values.named(called.func.id)
-        if not isinstance(function, Known) or function.value is not range or called.keywords:
+        if not isinstance(function, StaticObject) or function.value is not range or called.keywords:
             raise Unsupported
         given = [self._values.value_of(one) for one in self._values.find_all(called.args)]
         if any(types.unliteral(one.kind) != types.int64 for one in given):

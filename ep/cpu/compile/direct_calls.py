@@ -30,7 +30,7 @@ _implementations: Final[dict[Any, tuple[Any, Any]]] = {}
 """The signatures and the code of Numba's operations on numbers, by function and types."""
 
 
-class Known(NamedTuple):
+class StaticObject(NamedTuple):
     """An object of Python that is known when the function is compiled."""
 
     value: Any
@@ -77,7 +77,7 @@ class Operations:
         function = _OPERATORS.get(type(symbol))
         if function is None:
             raise Unsupported
-        if all(isinstance(one, Known) and type(one.value) in (int, bool) for one in operands):
+        if all(isinstance(one, StaticObject) and type(one.value) in (int, bool) for one in operands):
             folded = _folded(function, [one.value for one in operands])
             if folded is not None:
                 return folded
@@ -144,7 +144,7 @@ class Operations:
         return self._context.cast(self._builder, value.value, types.unliteral(value.kind), types.unliteral(kind))
 
 
-def _folded(function: Callable[..., Any], values: Sequence[int]) -> Known | None:
+def _folded(function: Callable[..., Any], values: Sequence[int]) -> StaticObject | None:
     """Return the result of an operation on integers, or None if compiled code may have another one."""
     if function in _NOT_FOLDED:
         return None
@@ -152,4 +152,4 @@ def _folded(function: Callable[..., Any], values: Sequence[int]) -> Known | None
         result = function(*values)
     except ArithmeticError:
         return None
-    return Known(result) if type(result) is bool or abs(result) < _MOST_FOLDED else None
+    return StaticObject(result) if type(result) is bool or abs(result) < _MOST_FOLDED else None

@@ -8,7 +8,7 @@ from typing import Any
 
 from numba.core import types
 
-from ep.cpu.compile.direct_calls import NUMBERS, Known, Operations, Several, Value
+from ep.cpu.compile.direct_calls import NUMBERS, Operations, Several, StaticObject, Value
 from ep.cpu.compile.sections import Sections
 from ep.cpu.compile.syntax import Names, Unsupported
 
@@ -37,7 +37,7 @@ class Values(Operations):
     def named(self, name: str) -> Any:
         """Return what a name stands for."""
         if name not in self._names.local:
-            return Known(self._names.outer(name))
+            return StaticObject(self._names.outer(name))
         if name not in self._variables:
             raise Unsupported
         place, kind = self._variables[name]
@@ -84,7 +84,7 @@ class Values(Operations):
             same: bool = one.value is other.value
             return same == isinstance(node.ops[0], ast.Is)
         found = self.find(node)
-        return bool(found.value) if isinstance(found, Known) else None
+        return bool(found.value) if isinstance(found, StaticObject) else None
 
     def fork(self, node: ast.expr, then: Any, otherwise: Any) -> None:
         """End the section with a jump to one of two blocks, by a condition."""
@@ -110,34 +110,34 @@ class Values(Operations):
         return value.value if types.unliteral(value.kind) == types.boolean else self.of_numbers(bool, [value]).value
 
     def _of_Constant(self, node: ast.Constant) -> Any:
-        return Known(node.value)
+        return StaticObject(node.value)
 
     def _of_Name(self, node: ast.Name) -> Any:
         return self.named(node.id)
 
     def _of_Attribute(self, node: ast.Attribute) -> Any:
         of = self.find(node.value)
-        if not isinstance(of, Known):
+        if not isinstance(of, StaticObject):
             raise Unsupported
-        return Known(getattr(of.value, node.attr))
+        return StaticObject(getattr(of.value, node.attr))
 
     def _of_Subscript(self, node: ast.Subscript) -> Any:
         of, index = self.find(node.value), self.find(node.slice)
-        if not isinstance(of, Known) or not isinstance(index, Known) or not isinstance(of.value, tuple):
+        if not isinstance(of, StaticObject) or not isinstance(index, StaticObject) or not isinstance(of.value, tuple):
             raise Unsupported
-        return Known(of.value[index.value])
+        return StaticObject(of.value[index.value])
 
     def _of_Tuple(self, node: ast.Tuple) -> Any:
         return Several(tuple(self.find_all(node.elts)))
 
     def _of_BinOp(self, node: ast.BinOp) -> Any:
         if _is_literal(node):
-            return Known(_evaluated(node))
+            return StaticObject(_evaluated(node))
         return self.operation(node.op, *self.find_all([node.left, node.right]))
 
     def _of_UnaryOp(self, node: ast.UnaryOp) -> Any:
         if _is_literal(node):
-            return Known(_evaluated(node))
+            return StaticObject(_evaluated(node))
         return self.operation(node.op, self.find(node.operand))
 
     def _of_Compare(self, node: ast.Compare) -> Any:
@@ -176,7 +176,7 @@ class Values(Operations):
         self._sections.start(done)
         return Value(self._sections.read(place), types.boolean)
 
-    def _known_choice(self, node: ast.BoolOp) -> Known:
+    def _known_choice(self, node: ast.BoolOp) -> StaticObject:
         """Return the operand that decides, whose truth is known: it may be a number, such as 3 of `3 or 5`."""
         stops = isinstance(node.op, ast.Or)
         decides = next((one for one in node.values if self.known_truth(one) is stops), node.values[-1])
@@ -186,7 +186,7 @@ class Values(Operations):
             return self.find(decides)
         if not isinstance(decides, ast.Compare | ast.UnaryOp):
             raise Unsupported
-        return Known(self.known_truth(decides))
+        return StaticObject(self.known_truth(decides))
 
     def _of_IfExp(self, node: ast.IfExp) -> Any:
         known, sections = self.known_truth(node.test), self._sections
@@ -214,7 +214,7 @@ class Values(Operations):
                 given += one.value.elts
             else:
                 given.append(one)
-        if not isinstance(function, Known) or node.keywords:
+        if not isinstance(function, StaticObject) or node.keywords:
             raise Unsupported
         return self.call(function.value, self.find_all(given))
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from ep.common.native.object_layout import READABLE, WRITABLE
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.plan import plan_layout
+from ep.cpu.engine.loop_nest import plan_layout
 from ep.cpu.shared.context import MAX_SOURCES
 from ep.cpu.shared.layout import layout
 from ep.cpu.shared.listed import MAX_NUMBERS

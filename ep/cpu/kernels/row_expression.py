@@ -17,8 +17,8 @@ from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, StridedWords, set_walk, word_of
-from ep.cpu.engine.plan import Plan
 from ep.cpu.engine.reduce.column_sums import columns_task, parts_task, rows_of_parts
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import set_reduction
@@ -254,7 +254,7 @@ class StagesPlan(StridedPlan):
 
     def _reduction(
         self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], computed: bool = False
-    ) -> tuple[Plan, LaunchState]:
+    ) -> tuple[LoopNest, LaunchState]:
         """Return a plan and a state of Reduce. computed: whether a map computes what is reduced."""
         plan = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts)
         state = LaunchState(REDUCE_STATE, ())

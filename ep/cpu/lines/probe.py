@@ -26,7 +26,7 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.lines.streaming import STREAM, stream
 from ep.cpu.machine.caches import last_level_caches
-from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, Kept, everywhere, least_size
+from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, StoredCalibration, everywhere, least_size
 from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, NONE, SOURCE_WORDS
 from ep.cpu.shared.state import SETTINGS, STATE, LaunchState
 from ep.cpu.threads.parallel import run
@@ -83,7 +83,9 @@ def tasks() -> tuple[int, int, int]:
     return (*tasks, compile_task("probe.run", _run, 4))
 
 
-def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: Kept | None = None) -> Kept:
+def measure(
+    settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: StoredCalibration | None = None
+) -> StoredCalibration:
     """Measure this processor for launches on `num_threads` threads, in 0.2 s.
 
     settings: a copy of the device's; kept: the results of earlier processes.
@@ -92,7 +94,7 @@ def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: 
     try:
         probe = _Probe(settings, share, int(max(_SIZES) * caches))
     except MemoryError:
-        return Kept(everywhere(NEVER))
+        return StoredCalibration(everywhere(NEVER))
     times, again = (kept.times, kept.again) if kept else ((), _PROCESSES)
     probe.seconds(_TILES, 1, caches)  # from here on the threads are awake
     end = time.perf_counter() + _SECONDS
@@ -101,7 +103,7 @@ def measure(settings: np.ndarray[Any, Any], share: int, num_threads: int, kept: 
         times = tuple(map(min, times, found) if len(times) == len(found) else found)
         if time.perf_counter() > end:
             break
-    return Kept(decided(times, caches, least_size(num_threads)), times, again - 1)
+    return StoredCalibration(decided(times, caches, least_size(num_threads)), times, again - 1)
 
 
 def decided(times: Sequence[float], caches: int, least: int) -> Calibration:

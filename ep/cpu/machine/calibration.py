@@ -45,7 +45,7 @@ class Calibration(NamedTuple):
         return f"non-temporal stores (for writing, copying, reading more) {', '.join(ways)}; {ahead}"
 
 
-class Kept(NamedTuple):
+class StoredCalibration(NamedTuple):
     """The contents of the file of a calibration.
 
     times: the least seconds so far, in the order of `lines/probe.py`, or empty.
@@ -84,12 +84,12 @@ def name(num_threads: int) -> str:
     )
 
 
-def packed(kept: Kept) -> bytes:
+def packed(kept: StoredCalibration) -> bytes:
     """Return the contents of the file of a calibration."""
     return json.dumps(kept.calibration._asdict() | {"times": kept.times, "again": kept.again}).encode()
 
 
-def unpacked(contents: bytes, num_times: int) -> Kept | None:
+def unpacked(contents: bytes, num_times: int) -> StoredCalibration | None:
     """Return the decoded `contents`, or None if they are not a calibration, or have another format.
 
     num_times: the number of times, if there are any.
@@ -108,7 +108,7 @@ def unpacked(contents: bytes, num_times: int) -> Kept | None:
         and _are_numbers(times, float, _LEAST_SECONDS, _MOST_SECONDS)
         and len(times) in (0, num_times)
     )
-    return Kept(Calibration(tuple(lines), tuple(tiles), ahead), tuple(times), again) if fits else None
+    return StoredCalibration(Calibration(tuple(lines), tuple(tiles), ahead), tuple(times), again) if fits else None
 
 
 def _are_numbers(found: Any, kind: type[Any], least: float, most: float) -> bool:

@@ -8,10 +8,10 @@ from ep.common.primitive import signatures
 from ep.common.primitive.expand_shape import ExpandShape
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
 from ep.cpu.engine.form import Launcher
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.map.plan import strided_plan
 from ep.cpu.engine.map.state import MAP_STATE
 from ep.cpu.engine.move.run_writer import RunWriter, run_writers
-from ep.cpu.engine.plan import Plan
 from ep.cpu.primitive.expand import StridedCopy
 from ep.cpu.primitive.strided import StridedPrimitive
 from ep.include.device_type import DeviceType
@@ -49,7 +49,7 @@ class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary)
         writers = [writer for size in sizes for writer in run_writers(size, size)]
         self._compile_writers([*writers, RunWriter("transpose_tile", self._types[0].itemsize)])
 
-    def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
+    def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> LoopNest:
         return strided_plan(self.signature, shape.walk(), self._types, counts)
 
 

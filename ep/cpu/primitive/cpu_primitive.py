@@ -19,9 +19,9 @@ from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.device.stream import CpuStream, RecordingStream
 from ep.cpu.engine.form import Launcher, check_form, launch_form
 from ep.cpu.engine.launchable import Launchable, are_of_ints
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.run_writer import RunWriter
-from ep.cpu.engine.plan import Plan
 from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
 from ep.cpu.shared.listed import CHECKED, NOTED, Listed
 from ep.cpu.shared.state import STATE, LaunchState
@@ -234,7 +234,7 @@ class PlannedPrimitive(CpuPrimitive):
         """
         # one function, since launches of new dims come here, too
         given = data_types + dims if given is None else given
-        plan: Plan | None = None
+        plan: LoopNest | None = None
         recent = self._recent
         if recent:  # compiled code may just have found the plan, and refused something else
             first = recent[0]  # read once, since compiled code of other threads may replace it
@@ -272,7 +272,7 @@ class PlannedPrimitive(CpuPrimitive):
         dims: tuple[Any, ...],
         sizes: Sequence[int],
         buffers: Sequence[Any],
-        make: Callable[[], Plan],
+        make: Callable[[], LoopNest],
         types: tuple[DataType, ...] = (),
     ) -> None:
         """Check a launch in Python, then do it.
@@ -296,7 +296,7 @@ class PlannedPrimitive(CpuPrimitive):
         if plan is not None:
             self._run(stream, plan, *buffers)
 
-    def _launch_new(self, stream: Any, key: Any, buffers: Sequence[Any], make: Callable[[], Plan]) -> bool:
+    def _launch_new(self, stream: Any, key: Any, buffers: Sequence[Any], make: Callable[[], LoopNest]) -> bool:
         """Make the plan of a launch that has not been checked, and do it. Return whether that was possible.
 
         Most launches of new dims are valid: then the compiled check is enough, and a check in Python would take longer
@@ -323,11 +323,11 @@ class PlannedPrimitive(CpuPrimitive):
     _in_parts: ClassVar[bool] = False
     """Whether plans need different parts of the compiled code, and no moves."""
 
-    def _has_parts(self, plan: Plan) -> bool:
+    def _has_parts(self, plan: LoopNest) -> bool:
         """Return whether the parts are there that a plan needs."""
         raise NotImplementedError
 
-    def _make_ready(self, plan: Plan) -> None:
+    def _make_ready(self, plan: LoopNest) -> None:
         """Compile or load the code that only some plans need, for this one."""
         for move in plan.moves:
             link(move)

@@ -9,7 +9,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something, of_nothing
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.reduce.plan import reduce_plan
 from ep.cpu.engine.reduce.state import REDUCE_STATE
 from ep.cpu.primitive.reduce_primitive import ReducePrimitive
@@ -46,7 +46,7 @@ class ReduceImpl(ReducePrimitive):
             return
         axes = shape.simplified()
 
-        def make() -> Plan:
+        def make() -> LoopNest:
             return reduce_plan(self.signature, self.op, self.data_type, axes, counts)
 
         self._launch_planned(stream, shape, counts, buffers, make)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN, Part, parts_of
 from ep.cpu.primitive.window_reductions import WindowReductions
 from ep.include.primitive.primitive import Request
@@ -36,11 +36,11 @@ class ReducePrimitive(WindowReductions):
 
     _in_parts = True
 
-    def _has_parts(self, plan: Plan) -> bool:
+    def _has_parts(self, plan: LoopNest) -> bool:
         words = plan.words
         return (words[REDUCE_PLAN.by_columns], words[REDUCE_PLAN.plain_rows]) in self._kinds
 
-    def _make_ready(self, plan: Plan) -> None:
+    def _make_ready(self, plan: LoopNest) -> None:
         if self._has_parts(plan):
             return
         needed, words = parts_of(plan.words, self.op, self.data_type), plan.words

@@ -10,7 +10,7 @@ import numpy as np
 
 from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.plan import Plan
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.primitive.cpu_primitive import NO_DIMS, PlannedPrimitive
 from ep.include.stream import Stream
 
@@ -22,7 +22,7 @@ class StridedPrimitive(PlannedPrimitive):
     """
 
     @abstractmethod
-    def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> Plan:
+    def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> LoopNest:
         """Return the plan of launches with these dims and strides. counts: those of the shape."""
 
     @launched

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.shared.layout import layout
 
 CLASSES: Final = layout("Classes", depth=1, lower_bound=1)
@@ -13,7 +13,7 @@ CLASSES: Final = layout("Classes", depth=1, lower_bound=1)
 _ALL: Final = adjacent(CLASSES, "depth", "lower_bound")
 
 
-class ClassPlan(Plan):
+class ClassPlan(LoopNest):
     """The plan for a range of classes and a number of indices."""
 
     def __init__(self, signature: Signature, lower_bound: int, sizes: tuple[int, int]) -> None:

@@ -10,9 +10,9 @@ from typing import Any, Final
 from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import broadcast_strides, contiguous_strides
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.move.plan import MovePlan, from_tile, streamed_unit, to_tile
 from ep.cpu.engine.move.run_writer import RunWriter, by_transposed_tiles
-from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import scattered_from
 from ep.cpu.shared.layout import ADDRESS, addresses, layout
 from ep.include.data_type import DataType
@@ -54,7 +54,7 @@ def map_layout(num_sources: int) -> Any:
     return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * (num_sources + 1), fills=addresses(num_sources))
 
 
-class MapPlan(Plan):
+class MapPlan(LoopNest):
     """A walk over `dims` in row-major order, none of them 0, with strides in elements for each operand."""
 
     def __init__(
@@ -101,7 +101,7 @@ class MapPlan(Plan):
         return self._moves
 
 
-class BlockPlan(Plan):
+class BlockPlan(LoopNest):
     """A walk of one operand by blocks, each of which is transposed to a tile."""
 
     def __init__(self, signature: Signature, walk: StridedWalk, crossed: bool, data_types: Sequence[DataType]) -> None:
@@ -136,7 +136,7 @@ def broadcast_plan(
 ) -> MapPlan:
     """Return the plan of launches with row-major operands that are broadcast to `dims`, those of dst.
 
-    data_types: as for `MapPlan`. counts: as in `Plan.set_checks`.
+    data_types: as for `MapPlan`. counts: as in `LoopNest.set_checks`.
     """
     if operand_dims.count(dims) == len(operand_dims):  # nothing is broadcast
         plan = MapPlan(signature, counts[-1:], [(1,)] * len(operand_dims), data_types)
@@ -149,10 +149,10 @@ def broadcast_plan(
 
 def strided_plan(
     signature: Signature, walk: StridedWalk, data_types: Sequence[DataType], counts: Sequence[int]
-) -> Plan:
-    """Return the plan of launches of one operand over a simplified walk; counts: as in `Plan.set_checks`."""
+) -> LoopNest:
+    """Return the plan of launches of one operand over a simplified walk; counts: as in `LoopNest.set_checks`."""
     blocks = by_transposed_tiles(walk, data_types[0].itemsize)
-    plan: Plan
+    plan: LoopNest
     if blocks is None:
         plan = MapPlan(signature, walk.dims, [walk.src_strides], data_types, walk.dst_strides)
     else:

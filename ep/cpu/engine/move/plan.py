@@ -12,8 +12,8 @@ from ep.common.primitive.pad_shape import PadShape
 from ep.common.primitive.region_copy import RegionCopy
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import contiguous_strides, extent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.move.run_writer import RunWriter, run_writer, streamed_in_lines, transposed
-from ep.cpu.engine.plan import Plan, adjacent
 from ep.cpu.machine.caches import far_from, scattered_from
 from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.shared.state import GRAIN_BYTES
@@ -71,7 +71,7 @@ _NOWHERE: Final = 2**62  # no two buffers are this far apart
 _WRITTEN: Final = 2  # the cost of a written byte, relative to the bytes that other launches read and write
 
 
-class WalkPlan(Plan):
+class WalkPlan(LoopNest):
     """A walk over units of `unit` bytes, with strides in units."""
 
     def _set_walk(
@@ -154,7 +154,7 @@ def move_plan(
 ) -> MovePlan:
     """Return the plan of launches that move elements of one data type over a simplified walk.
 
-    counts, data_types: as in `Plan.set_checks`.
+    counts, data_types: as in `LoopNest.set_checks`.
     """
     plan = MovePlan(*_in_any_order(walk, data_type.itemsize), signature)
     plan.set_checks(counts, walk.src_strides == walk.dst_strides, data_types)

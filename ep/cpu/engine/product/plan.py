@@ -9,7 +9,7 @@ import numpy as np
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.product import Product, Walk
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.product.cut import cut, cut_depth
 from ep.cpu.engine.product.state import AXES, PRODUCT
 from ep.cpu.shared.layout import Words
@@ -26,7 +26,7 @@ _INSIDE: Final = adjacent(PRODUCT, "window_inside", "window_outside")
 _AXES: Final = adjacent(AXES, "num_axes", "dims")
 
 
-class ProductPlan(Plan):
+class ProductPlan(LoopNest):
     """The plan of a product that is cut into blocks."""
 
     def __init__(

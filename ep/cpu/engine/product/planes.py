@@ -19,7 +19,7 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, release, set_bytes, storer
-from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_rows import phases_of, reach_of, row_packer
@@ -71,7 +71,7 @@ class _Parts(NamedTuple):
     bytes: int
 
 
-class PlanesPlan(Plan):
+class PlanesPlan(LoopNest):
     """The plan of a launch of sums of windows of planes. Making one compiles the task."""
 
     def __init__(

@@ -70,7 +70,7 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
         scale, values = scale if scaled else None, builder.mul(count, WORD(of.parts))
         together = rows_at_once(of)
         whole_rows = builder.and_(num_rows, WORD(-together))
-        kept = _Kept(builder, of, total, error, builder.icmp_unsigned("!=", fresh, WORD(0)))
+        kept = _Accumulators(builder, of, total, error, builder.icmp_unsigned("!=", fresh, WORD(0)))
         number_bytes = of.stored.itemsize * (2 if of.pairs else 1)
 
         def columns(width: int, index: Any, is_new: Any = None) -> None:
@@ -120,7 +120,7 @@ def column_folder(of: Lanes, scaled: bool = False) -> Any:
     return fold_columns
 
 
-class _Kept:
+class _Accumulators:
     """The values of columns, in memory and while rows are folded into them.
 
     apart: whether rows that are folded at once are combined with each other first. Sums of float64 record the rounding

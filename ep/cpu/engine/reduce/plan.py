@@ -15,7 +15,7 @@ from typing import Any, Final
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
 from ep.common.stored_types import carried_as
-from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.reduce.values import is_compensated, num_parts
 from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.shared.layout import ADDRESS, layout
@@ -79,9 +79,9 @@ _FULL, _GROUP = 32, 256  # values of a row that needs no grouping to fill vector
 
 def reduce_plan(
     signature: Signature, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], counts: tuple[int, int]
-) -> Plan:
+) -> LoopNest:
     """Return the plan for a src of simplified axes; counts: the elements of src and dst."""
-    plan = Plan(REDUCE_PLAN, signature)
+    plan = LoopNest(REDUCE_PLAN, signature)
     plan.set_checks(counts, in_place=False)
     size, parts, exact = data_type.itemsize, num_parts(op, data_type), is_compensated(op, data_type)
     most = TILE_BYTES // carried_as(op, data_type).itemsize // (2 if exact else 1)

@@ -6,7 +6,7 @@ from typing import Final
 
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.sort_keys import KeyWords, SortSizes
-from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.shared.state import STATE
 
@@ -46,7 +46,7 @@ _LEAST_PART: Final = 2**15  # elements
 _FEW: Final = 64  # elements that are all inserted
 
 
-class SortPlan(Plan):
+class SortPlan(LoopNest):
     """The plan for sizes > 0."""
 
     def __init__(self, signature: Signature, words: KeyWords, sizes: SortSizes) -> None:

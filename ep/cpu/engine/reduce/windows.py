@@ -17,7 +17,7 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import WORD, counted, every, lanes_below, load, store, stored_bits, with_masks_unless
-from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.reduce.plan import REDUCE_PLAN
 from ep.cpu.engine.reduce.state import REDUCE
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, combined, identity, lanes
@@ -36,7 +36,7 @@ WINDOWS: Final = layout(
 """The words of `PlaneWindows`, for three axes."""
 
 
-class WindowsPlan(Plan):
+class WindowsPlan(LoopNest):
     """The plan of a launch of Reduce that reads windows. Making one compiles the task."""
 
     def __init__(self, signature: Signature, windows: PlaneWindows, op: ReduceOp, data_type: DataType) -> None:
@@ -78,7 +78,7 @@ def _merged(windows: PlaneWindows) -> PlaneWindows:
     return windows
 
 
-class _Form(NamedTuple):
+class _RowVariant(NamedTuple):
     """What the code of rows of windows is made for.
 
     stride: along a row. taps, rows: of windows that are written out, of adjacent places in one layer; 0 if none are.
@@ -93,7 +93,7 @@ class _Form(NamedTuple):
 
 def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
     """Return the address of the task (own, begin, end) that reduces rows of windows."""
-    form, taps = _Form(op, data_type, windows.strides[-1]), windows.kernel[-1]
+    form, taps = _RowVariant(op, data_type, windows.strides[-1]), windows.kernel[-1]
     *layers, rows = (1, *windows.kernel[:-1])
     if windows.dilations[-1] == 1 and {1}.issuperset(layers) and max(taps, rows) <= _FEW:
         form = form._replace(taps=taps, rows=rows)
@@ -101,7 +101,7 @@ def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
 
 
 @cache
-def _row_task(form: _Form) -> int:
+def _row_task(form: _RowVariant) -> int:
     size, reduce_row = form.data_type.itemsize, _row_reducer(form)
 
     def reduce_windows(own, begin, end):
@@ -150,7 +150,7 @@ def _inside(words, axis, window):
     return first, min(places - outside, (size - 1 - first) // dilation + 1)
 
 
-def _row_reducer(form: _Form) -> Any:
+def _row_reducer(form: _RowVariant) -> Any:
     """Return a function that reduces a row of windows, a vector of them at a time.
 
     The arguments are (src, layers, layer_step, rows, row_step, taps, dilation, before, width, count, dst). src: the

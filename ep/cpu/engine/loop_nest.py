@@ -1,4 +1,4 @@
-"""Plans: the values derived from the dims of a launch, computed once and kept by the primitive for later launches."""
+"""Loop nests: the words of loops that follow from dims, computed once and kept by the primitive for later launches."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan_layout(base: Any, signature: Signature) -> Any:
 
 
 def adjacent(fields: Any, *names: str) -> int:
-    """Return the place of the first of several fields that `Plan.set_words` writes together, in this order.
+    """Return the place of the first of several fields that `LoopNest.set_words` writes together, in this order.
 
     Raises ValueError if the fields are not adjacent.
     """
@@ -43,8 +43,8 @@ def adjacent(fields: Any, *names: str) -> int:
     return place
 
 
-class Plan(Words):
-    """Words that compiled code reads; making one compiles nothing.
+class LoopNest(Words):
+    """Words of loops, which compiled code reads: sizes, strides, and what else follows from dims. It compiles nothing.
 
     words: in the layout `fields`: the engine's fields, then those that the check of a launch reads.
     in_place: whether the walks of all operands are the same.
