@@ -14,14 +14,14 @@ if find_spec("onnx") is None:
 
 with garbage_waits(all_is_kept=True):
     from ep.onnx.errors import ModelError, UnsupportedError
-    from ep.onnx.inputs import Signature
+    from ep.onnx.inputs import ValueInfo
     from ep.onnx.model import Model, load
 
 if TYPE_CHECKING:
     from ep.onnx.backend import Backend
     from ep.onnx.summary import outline
 
-__all__ = ["Backend", "Model", "ModelError", "Signature", "UnsupportedError", "load", "outline"]
+__all__ = ["Backend", "Model", "ModelError", "UnsupportedError", "ValueInfo", "load", "outline"]
 
 # they import the package onnx, which a model whose plans are on disk does not need
 _LATER = {"Backend": "ep.onnx.backend", "outline": "ep.onnx.summary"}

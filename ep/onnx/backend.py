@@ -20,7 +20,7 @@ from ep.onnx.model import Model, load
 _TAGS = {_DeviceType.CPU: "cpu", _DeviceType.CUDA: "cuda"}
 
 
-class _Prepared(BackendRep):
+class _ModelRep(BackendRep):
     """A model whose inputs are passed in order."""
 
     def __init__(self, model: Model) -> None:
@@ -56,9 +56,9 @@ class Backend(_Backend):
         return True
 
     @classmethod
-    def prepare(cls, model: ModelProto, device: str = "CPU", **_: Any) -> _Prepared:
+    def prepare(cls, model: ModelProto, device: str = "CPU", **_: Any) -> _ModelRep:
         """Return a model that is ready to run; raises the errors of `load`."""
-        return _Prepared(load(model, _TAGS[Device(device).type]))
+        return _ModelRep(load(model, _TAGS[Device(device).type]))
 
     @classmethod
     def run_node(

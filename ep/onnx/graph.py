@@ -11,7 +11,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto,
 
 from ep.onnx.errors import ModelError, UnsupportedError
 from ep.onnx.inlining import defaults_of, is_typed, outputs_of
-from ep.onnx.inputs import Signature
+from ep.onnx.inputs import ValueInfo
 from ep.onnx.operators.line import Line, check_common
 from ep.onnx.table import line_of, opset_of
 from ep.onnx.types import dtype_of
@@ -48,8 +48,8 @@ class Branch(NamedTuple):
 class Graph(NamedTuple):
     """A model. constants: the tensors in the model, by name; those of branches have unique names."""
 
-    inputs: tuple[Signature, ...]
-    outputs: tuple[Signature, ...]
+    inputs: tuple[ValueInfo, ...]
+    outputs: tuple[ValueInfo, ...]
     constants: Mapping[str, np.ndarray[Any, Any]]
     nodes: tuple[Node, ...]
 
@@ -217,14 +217,14 @@ def _check_names(known: set[str], nodes: Sequence[Node], outputs: Sequence[str])
             raise ModelError(f"output {name!r} is given by no node")
 
 
-def _signature(value: ValueInfoProto) -> Signature:
+def _signature(value: ValueInfoProto) -> ValueInfo:
     if value.type.WhichOneof("value") != "tensor_type":
         raise NotImplementedError(f"a value of {value.type.WhichOneof('value') or 'no type'} is not a tensor")
-    return Signature(value.name, dtype_of(value.type.tensor_type.elem_type), shape_of(value))
+    return ValueInfo(value.name, dtype_of(value.type.tensor_type.elem_type), shape_of(value))
 
 
 def shape_of(value: ValueInfoProto) -> tuple[int | str | None, ...] | None:
-    """Return the shape of a tensor, as a Signature has it."""
+    """Return the shape of a tensor, as a ValueInfo has it."""
     tensor = value.type.tensor_type
     if not tensor.HasField("shape"):
         return None

@@ -19,7 +19,7 @@ from ep.include.shown import shape_in_words, shown
 from ep.include.suggest import did_you_mean
 
 
-class Signature(NamedTuple):
+class ValueInfo(NamedTuple):
     """An input or an output of a model; shape: sizes, the names of free sizes, None for unknown ones or an unknown
     shape."""
 
@@ -43,7 +43,7 @@ class Sized(NamedTuple):
         return cls(tuple(array.shape), np.dtype(array.dtype))
 
 
-def checked(base: Arrays, signatures: Sequence[Signature], inputs: Mapping[str, Any]) -> dict[str, Any]:
+def checked(base: Arrays, signatures: Sequence[ValueInfo], inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Return the inputs of a run, by name, in the form that `on_device` accepts.
 
     Raises TypeError or ValueError for missing, unknown and unsuitable ones.
@@ -57,7 +57,7 @@ def checked(base: Arrays, signatures: Sequence[Signature], inputs: Mapping[str, 
     return given
 
 
-def of_shapes(signatures: Sequence[Signature], shapes: Mapping[str, Any]) -> dict[str, Sized]:
+def of_shapes(signatures: Sequence[ValueInfo], shapes: Mapping[str, Any]) -> dict[str, Sized]:
     """Return the inputs of a run with given shapes, or with the shapes of given arrays, by name.
 
     Shapes are required for inputs with free sizes. Raises ValueError for missing, unknown and unsuitable ones, and
@@ -86,7 +86,7 @@ def _sizes(name: str, shape: Any) -> tuple[int, ...]:
     return found
 
 
-def by_name(signatures: Sequence[Signature], given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
+def by_name(signatures: Sequence[ValueInfo], given: Sequence[Any], named: Mapping[str, Any]) -> dict[str, Any]:
     """Return what was given for the first inputs, in their order, and for others by name: all by name.
 
     Raises TypeError for more of them than the model has inputs, and for an input that is given twice.
@@ -104,7 +104,7 @@ def by_name(signatures: Sequence[Signature], given: Sequence[Any], named: Mappin
     return found | {**named}
 
 
-def as_names(outputs: Any, signatures: Sequence[Signature]) -> tuple[str, ...]:
+def as_names(outputs: Any, signatures: Sequence[ValueInfo]) -> tuple[str, ...]:
     """Return the names of the outputs that a run gives; TypeError for what is not a sequence of names."""
     if not isinstance(outputs, str | bytes) and isinstance(outputs, Iterable):
         found = tuple(outputs)
@@ -119,7 +119,7 @@ def as_names(outputs: Any, signatures: Sequence[Signature]) -> tuple[str, ...]:
     )
 
 
-def check_mapping(inputs: Any, signatures: Sequence[Signature]) -> None:
+def check_mapping(inputs: Any, signatures: Sequence[ValueInfo]) -> None:
     """Raise TypeError for inputs of a run that are not given by name."""
     if not isinstance(inputs, Mapping):
         raise TypeError(
@@ -128,7 +128,7 @@ def check_mapping(inputs: Any, signatures: Sequence[Signature]) -> None:
         )
 
 
-def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]) -> None:
+def check_known(kind: str, names: Iterable[str], signatures: Sequence[ValueInfo]) -> None:
     """Raise ValueError for names of inputs or outputs that the model does not have. kind: "input" or "output"."""
     known = [one.name for one in signatures]
     if unknown := sorted(map(str, {*names}.difference(known))):
@@ -136,11 +136,11 @@ def check_known(kind: str, names: Iterable[str], signatures: Sequence[Signature]
         raise ValueError(f"{kind}s: the model has no {', '.join(unknown)}; it has {_listed(signatures)}{suggestion}")
 
 
-def _listed(some: Sequence[Signature]) -> str:
+def _listed(some: Sequence[ValueInfo]) -> str:
     return ", ".join(one.name for one in some) or "none"
 
 
-def _buffer(base: Arrays, signature: Signature, value: Any) -> Any:
+def _buffer(base: Arrays, signature: ValueInfo, value: Any) -> Any:
     """Return an input as an array with a shape and a dtype of NumPy, which `on_device` makes a buffer."""
     argument, dtype = f"input {signature.name}", getattr(value, "dtype", None)
     _check_dtype(signature, dtype)
@@ -169,20 +169,20 @@ def is_array_of(base: Arrays, value: Any) -> bool:
     return devices is not None and devices.recognises(value)
 
 
-def _check_dtype(signature: Signature, dtype: Any) -> None:
+def _check_dtype(signature: ValueInfo, dtype: Any) -> None:
     """Raise TypeError for another dtype; arrays of other libraries may have types of their own, which are not read."""
     if isinstance(dtype, np.dtype) and dtype.newbyteorder("=") != signature.dtype:
         raise TypeError(f"input {signature.name} has dtype {dtype}; it must be {signature.dtype}")
 
 
-def _check_all(signatures: Sequence[Signature], given: Mapping[str, Any]) -> None:
+def _check_all(signatures: Sequence[ValueInfo], given: Mapping[str, Any]) -> None:
     """Raise TypeError or ValueError for arrays, or their shapes and types, that the model does not accept."""
     sizes: dict[str, tuple[int, str]] = {}
     for one in signatures:
         _check(one, given[one.name], sizes)
 
 
-def _check(signature: Signature, array: Any, sizes: dict[str, tuple[int, str]]) -> None:
+def _check(signature: ValueInfo, array: Any, sizes: dict[str, tuple[int, str]]) -> None:
     """Raise TypeError or ValueError for an array that the model does not accept; sizes: the values of named sizes."""
     name, _, shape = signature
     _check_dtype(signature, np.dtype(array.dtype))

@@ -15,9 +15,9 @@ from ep.expressions.memory import Arena
 from ep.expressions.named_program import NamedProgram
 from ep.include.arrays import Array, Arrays
 from ep.onnx.calls import tell_node
+from ep.onnx.constants import ModelConstants, NDArray
 from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
-from ep.onnx.known import Known, NDArray
 from ep.onnx.table import OPERATORS
 
 _DONE: Final = Branch((), ())
@@ -36,7 +36,7 @@ class Planned:
 
     def __init__(
         self,
-        known: Known,
+        known: ModelConstants,
         nodes: Sequence[Node],
         fixed: Mapping[str, NDArray],
         given: Mapping[str, Any],

@@ -12,13 +12,13 @@ from ep.common.progress import Progress
 from ep.expressions.memory import Arenas
 from ep.expressions.runs import Runs
 from ep.include.device_type import DeviceType
+from ep.onnx.constants import ModelConstants
 from ep.onnx.folding import folded
 from ep.onnx.graph import Branch, Node, graph_of
-from ep.onnx.known import Known
-from ep.onnx.plan import Plan
 from ep.onnx.planned import Planned
 from ep.onnx.reading import read
 from ep.onnx.source import Source
+from ep.onnx.specialized import SpecializedGraph
 from ep.onnx.stored import Stored, key_of
 
 
@@ -36,7 +36,7 @@ class Planner:
         self.nodes = tuple(map(_without_tensors, graph.nodes))
         graph = folded(graph)
         self._left = graph.nodes
-        self._known = Known(graph, device_type)  # it alone keeps the constants
+        self._known = ModelConstants(graph, device_type)  # it alone keeps the constants
         self._arenas, self._has_planned = Arenas(), False
 
     def runs(self, wanted: Sequence[str], given: Mapping[str, Any], stored: Stored, progress: Progress | None) -> Runs:
@@ -54,8 +54,10 @@ class Planner:
         lines.append(f"constants: {constants:,} bytes")
         return "\n".join([*lines, self._plan([one.name for one in self.signatures[1]], given).explain()])
 
-    def _plan(self, wanted: Sequence[str], given: Mapping[str, Any], progress: Progress | None = None) -> Plan:
-        return Plan(Planned(self._known, self._left, {}, given, wanted, progress))
+    def _plan(
+        self, wanted: Sequence[str], given: Mapping[str, Any], progress: Progress | None = None
+    ) -> SpecializedGraph:
+        return SpecializedGraph(Planned(self._known, self._left, {}, given, wanted, progress))
 
 
 def _without_tensors(node: Node) -> Node:

@@ -14,10 +14,10 @@ from ep.common.plans.stored_plans import StoredPlans
 from ep.include.arrays import Array
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
-from ep.onnx.inputs import Signature
+from ep.onnx.inputs import ValueInfo
 from ep.onnx.source import Source
 
-Signatures: TypeAlias = tuple[Sequence[Signature], Sequence[Signature]]
+ValueInfos: TypeAlias = tuple[Sequence[ValueInfo], Sequence[ValueInfo]]
 """Those of the inputs and of the outputs of a model."""
 
 
@@ -33,13 +33,13 @@ class Stored(StoredPlans):
         """Let a copy find what is on disk for the sources of its own process."""
         return Stored, (self._source, self._device_type)
 
-    def signatures(self) -> Signatures | None:
+    def signatures(self) -> ValueInfos | None:
         """Return the inputs and the outputs of the model; None if nothing of it is on disk."""
         found = self.read("inputs", "", _signatures)
         self._has_signatures = found is not None
         return found
 
-    def keep(self, signatures: Signatures, key: object, launches: Launches) -> None:
+    def keep(self, signatures: ValueInfos, key: object, launches: Launches) -> None:
         """Write a plan. signatures: of the inputs and the outputs of the model."""
         self.keep_plan(key, launches)
         if not self._has_signatures:
@@ -56,11 +56,11 @@ def key_of(wanted: Sequence[str], values: Mapping[str, Array]) -> Hashable:
 _Said: TypeAlias = tuple[tuple[str, str, tuple[int | str | None, ...] | None], ...]
 
 
-def _signatures(contents: bytes) -> Signatures | None:
+def _signatures(contents: bytes) -> ValueInfos | None:
     """Return the signatures in a file; None if it is damaged."""
     try:
         inputs, outputs = (
-            tuple(Signature(name, DataType[type_name].dtype, shape) for name, type_name, shape in some)
+            tuple(ValueInfo(name, DataType[type_name].dtype, shape) for name, type_name, shape in some)
             for some in record_of(tuple[_Said, _Said], contents)
         )
     except (DamagedError, KeyError):

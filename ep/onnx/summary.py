@@ -18,7 +18,7 @@ from ep.onnx.types import dtype_of
 
 
 class Value(NamedTuple):
-    """An input or an output. type: its dtype, or ONNX's word for what is no DataType. shape: as a Signature has it."""
+    """An input or an output. type: its dtype, or ONNX's word for what is no DataType. shape: as a ValueInfo has it."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""Plans: the computation of a model for given input shapes, its kernels and its memory."""
+"""Graphs of models for given input shapes: their programs, and the memory of these."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from ep.onnx.planned import Planned, in_place_of
 from ep.ops.devices import copy_to_host
 
 
-class Plan:
-    """A program for given input shapes, and the plans of the nodes that follow the cut at its end."""
+class SpecializedGraph:
+    """A graph for given input shapes: a program, and the graphs of the nodes that follow the cut at its end."""
 
     def __init__(self, planned: Planned) -> None:
         self._planned = planned
@@ -107,7 +107,9 @@ class Plan:
                 found[name] = base.copy_from_host(planned.value(name))
         return found
 
-    def _compute_cut(self, base: Arrays, values: dict[str, Array], node: Node, progress: Progress | None) -> Plan:
+    def _compute_cut(
+        self, base: Arrays, values: dict[str, Array], node: Node, progress: Progress | None
+    ) -> SpecializedGraph:
         """Compute the node before which the program ends, add its results to `values`; return the plan of the rest."""
         body: Any = node.attributes.get("body")
         arrays = [
@@ -128,13 +130,13 @@ class Plan:
             progress.step()
         values.update(found)
         key = branch.outputs, *((one.shape, one.dtype) for one in found.values())
-        later: Plan | None = self._later.get(key)
+        later: SpecializedGraph | None = self._later.get(key)
         if later is None:
             planned = self._planned
             given = {name: values[name] for name in dict.fromkeys([*planned.read_later, *found]) if name}
             wanted = [name for name in planned.wanted if name not in found and name not in planned.results]
             nodes = [*in_place_of(node, branch), *planned.rest]
-            later = Plan(Planned(planned.known, nodes, planned.fixed, given, wanted, progress))
+            later = SpecializedGraph(Planned(planned.known, nodes, planned.fixed, given, wanted, progress))
             self._later.put(key, later)
         return later
 
@@ -172,8 +174,8 @@ class Plan:
             key = tuple([(one.shape, one.dtype) for one in given.values()])
             given.update(outer)
             around = self._planned
-            plan: Plan = self._bodies.keep(
-                key, lambda: Plan(Planned(around.known, body.nodes, around.fixed, given, body.outputs))
+            plan: SpecializedGraph = self._bodies.keep(
+                key, lambda: SpecializedGraph(Planned(around.known, body.nodes, around.fixed, given, body.outputs))
             )
             found = plan.computed(base, given, arena, body.outputs)
             return [found[name] for name in body.outputs]

@@ -22,7 +22,7 @@ _LEAST: Final = 2**12
 """The fewest bytes of a value on the host of which equal ones share memory."""
 
 
-class Known:
+class ModelConstants:
     """constants: those of the model, and values computed from them, on the host. inputs: the names of the model's.
     made_of: the names that each value is computed from, by name.
     """
