@@ -98,7 +98,7 @@ def max_pool_labels(
     return given
 
 
-class _Form(NamedTuple):
+class _Variant(NamedTuple):
     """What the structure of a launch depends on.
 
     candidates: the number of elements that are compared. padded: whether a label may be -1, that of no element.
@@ -110,11 +110,11 @@ class _Form(NamedTuple):
     keeps: bool
 
 
-def _structure(of_x: DataType, of_labels: DataType, form: _Form) -> Structure:
+def _structure(of_x: DataType, of_labels: DataType, variant: _Variant) -> Structure:
     """Return the structure that takes the largest of elements, which are sources, and its label, sources after them."""
-    number, steps = form.candidates, list[Step]()
+    number, steps = variant.candidates, list[Step]()
     sources = (of_x,) * number + (of_labels,) * number
-    nothing = (Constant(of_labels, np.array(-1).astype(of_labels.dtype).tobytes()),) if form.padded else ()
+    nothing = (Constant(of_labels, np.array(-1).astype(of_labels.dtype).tobytes()),) if variant.padded else ()
 
     def add(op: UnaryOp | BinaryOp | None, *operands: int, to: DataType = DataType.kBool) -> int:
         steps.append(Step(op, operands, to))
@@ -127,9 +127,9 @@ def _structure(of_x: DataType, of_labels: DataType, form: _Form) -> Structure:
             is_next = add(BinaryOp.kLogicalOr, is_next, add(UnaryOp.kIsNan, other))
         value = add(None, is_next, other, value, to=of_x)
         label = add(None, is_next, number + other, label, to=of_labels)
-        if form.padded:
+        if variant.padded:
             label = add(None, add(BinaryOp.kEqual, label, len(sources)), number + other, label, to=of_labels)
-    return Structure(sources, nothing, tuple(steps), (value, label) if form.keeps else (label,))
+    return Structure(sources, nothing, tuple(steps), (value, label) if variant.keeps else (label,))
 
 
 class _TwoPlaces(SubjectValue):
@@ -137,7 +137,7 @@ class _TwoPlaces(SubjectValue):
 
     def of(self, subject: Subject) -> Structure:
         types = subject.data_types
-        return _structure(types["x"], types["labels"], _Form(2, padded=True, keeps=True))
+        return _structure(types["x"], types["labels"], _Variant(2, padded=True, keeps=True))
 
     def __str__(self) -> str:
         return 'larger(data_type("x"), data_type("labels"))'
@@ -241,9 +241,9 @@ def _compare(
     ends, found = [*range(_MOST_TAPS, number, _MOST_TAPS - 1), number], list[Value]()
     for begin, end in zip([0, *ends], ends, strict=False):
         run, is_last = one.places[begin:end], end == number
-        form = _Form(len(run) + (begin > 0), padded, len(made) > 1 or not is_last)
+        variant = _Variant(len(run) + (begin > 0), padded, len(made) > 1 or not is_last)
         # a new Expression, which launches faster since all of its launches have the same shapes
-        choose = RequirePrimitive(ExpressionFactory, subject.device_type, _structure(types[0], types[1], form))
+        choose = RequirePrimitive(ExpressionFactory, subject.device_type, _structure(types[0], types[1], variant))
         sources = [
             value
             for k, array in enumerate(now)

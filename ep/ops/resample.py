@@ -113,7 +113,7 @@ def resample(x: Tensor, places: Indices, weights: Tensor, axis: int = 0) -> Attr
     return {"axis": along}
 
 
-class _Form(NamedTuple):
+class _Variant(NamedTuple):
     """What the structure of a launch depends on: types, the number of addends, and which part of the sum it is."""
 
     kind: DataType
@@ -123,25 +123,25 @@ class _Form(NamedTuple):
     ends: bool
 
 
-def _structure(form: _Form) -> Structure:
+def _structure(variant: _Variant) -> Structure:
     """Return the structure of a sum: its sources are x, the sum of earlier addends, places, and weights."""
-    kind, number, wide = form.kind, form.addends, arithmetic_of(form.kind)
-    first = 1 + (not form.begins)
-    sources = (kind, *(wide,) * (first - 1), *(form.places,) * number, *(wide,) * number)
+    kind, number, wide = variant.kind, variant.addends, arithmetic_of(variant.kind)
+    first = 1 + (not variant.begins)
+    sources = (kind, *(wide,) * (first - 1), *(variant.places,) * number, *(wide,) * number)
     steps = list[Step]()
 
     def add(op: UnaryOp | BinaryOp | ChoiceOp, *operands: int, to: DataType = wide) -> int:
         steps.append(Step(op, operands, to))
         return len(sources) + len(steps) - 1
 
-    total = None if form.begins else 1
+    total = None if variant.begins else 1
     for addend in range(number):
         element = add(ChoiceOp.kRow, 0, first + addend, to=kind)
         element = element if wide is kind else add(UnaryOp.kCast, element)
         product = add(BinaryOp.kMul, element, first + number + addend)
         total = product if total is None else add(BinaryOp.kAdd, total, product)
     assert total is not None
-    if form.ends and wide is not kind:
+    if variant.ends and wide is not kind:
         total = add(UnaryOp.kCast, total, to=kind)
     return Structure(sources, (), tuple(steps), (total,))
 
@@ -151,7 +151,7 @@ class _OneAddend(SubjectValue):
 
     def of(self, subject: Subject) -> Structure:
         types = subject.data_types
-        return _structure(_Form(types["x"], types["places"], 1, begins=True, ends=True))
+        return _structure(_Variant(types["x"], types["places"], 1, begins=True, ends=True))
 
     def __str__(self) -> str:
         return 'product(data_type("x"), data_type("places"))'
@@ -185,7 +185,7 @@ def resample_kernel(calls: Calls, moves: WindowMoves, fill: Any) -> Plan:
         run = range(begin, min(begin + _MOST_ADDENDS, addends))
         ends = run.stop == addends
         rows = [View(Placeholder(table), places=(number, slice(None)), axes=row) for table in (1, 2) for number in run]
-        structure = _structure(_Form(types["x"], types["places"], len(run), begin == 0, ends))
+        structure = _structure(_Variant(types["x"], types["places"], len(run), begin == 0, ends))
         # a new Expression, which launches faster since all of its launches have the same shapes
         add = RequirePrimitive(ExpressionFactory, calls.subject.device_type, structure)
         target = View(RESULT, written) if ends else Temporary(written, arithmetic_of(types["x"]).dtype)

@@ -114,7 +114,7 @@ def _slices(rank: int, axes: Sequence[int], along: Sequence[slice]) -> Slices:
     return tuple(found)
 
 
-class Form(NamedTuple):
+class SumVariant(NamedTuple):
     """What the structure of a launch depends on.
 
     source, result: the types. parts: how many are added up. more: whether a sum of earlier parts is added to them.
@@ -128,25 +128,25 @@ class Form(NamedTuple):
     by: int | None
 
 
-def structure(form: Form) -> Structure:
+def structure(variant: SumVariant) -> Structure:
     """Return the structure of a sum: its sources are the parts, the sum of earlier ones, and what it is divided by."""
-    sources = (form.source,) * form.parts + (WIDE,) * (form.more + (form.by is None))
-    constants = (Constant(WIDE, np.float64(form.by).tobytes()),) if form.by not in (None, 1) else ()
+    sources = (variant.source,) * variant.parts + (WIDE,) * (variant.more + (variant.by is None))
+    constants = (Constant(WIDE, np.float64(variant.by).tobytes()),) if variant.by not in (None, 1) else ()
     steps = list[Step]()
 
     def add(op: UnaryOp | BinaryOp, *operands: int, to: DataType = WIDE) -> int:
         steps.append(Step(op, operands, to))
         return len(sources) + len(constants) + len(steps) - 1
 
-    total = form.parts if form.more else None
-    for part in range(form.parts):
-        wide = part if form.source is WIDE else add(UnaryOp.kCast, part)
+    total = variant.parts if variant.more else None
+    for part in range(variant.parts):
+        wide = part if variant.source is WIDE else add(UnaryOp.kCast, part)
         total = wide if total is None else add(BinaryOp.kAdd, total, wide)
     assert total is not None
-    if form.by != 1:
-        total = add(BinaryOp.kDiv, total, len(sources) - (form.by is None))
-    if form.result is not WIDE or not steps:
-        total = add(UnaryOp.kIdentity if form.result is WIDE else UnaryOp.kCast, total, to=form.result)
+    if variant.by != 1:
+        total = add(BinaryOp.kDiv, total, len(sources) - (variant.by is None))
+    if variant.result is not WIDE or not steps:
+        total = add(UnaryOp.kIdentity if variant.result is WIDE else UnaryOp.kCast, total, to=variant.result)
     return Structure(sources, constants, tuple(steps), (total,))
 
 
@@ -154,7 +154,7 @@ class Quotient(SubjectValue):
     """The structure of the quotient of an operand and numbers: a device that supports it supports sums, too."""
 
     def of(self, subject: Subject) -> Structure:
-        return structure(Form(subject.data_types["out"], subject.data_types["out"], 1, more=False, by=None))
+        return structure(SumVariant(subject.data_types["out"], subject.data_types["out"], 1, more=False, by=None))
 
     def __str__(self) -> str:
         return 'quotient(data_type("out"))'
@@ -174,7 +174,7 @@ def add_sums(
     """Add the launches of stages to the steps of a plan, from one array to the next one.
 
     source, target: the first array, of `shape`, and the last one; each has one axis of planes. kinds: their types.
-    by: as in `Form`. numbers: to divide by, if `by` is None.
+    by: as in `SumVariant`. numbers: to divide by, if `by` is None.
     """
     make, (kind, result) = partial(RequirePrimitive, device_type=subject.device_type), kinds
     for number, stage in enumerate(stages, 1):
@@ -194,13 +194,13 @@ def add_sums(
             for begin in range(0, len(one.parts), _MOST_TAPS):
                 run = one.parts[begin : begin + _MOST_TAPS]
                 last = begin + len(run) == len(one.parts)
-                form = Form(kind, to if last else WIDE, len(run), begin > 0, by if last and ends else 1)
+                variant = SumVariant(kind, to if last else WIDE, len(run), begin > 0, by if last and ends else 1)
                 sources = [*(View(source, places=part) for part in run), *earlier]
-                if form.by is None and numbers is not None:
+                if variant.by is None and numbers is not None:
                     sources.append(numbers)
                 sizes = tuple(
                     len(range(*along.indices(size))) for along, size in zip(one.result, stage.shape, strict=True)
                 )
                 earlier = [place if last else Temporary(sizes, WIDE.dtype)]
-                steps.append(Launch(make(ExpressionFactory, structure=structure(form)), earlier, sources))
+                steps.append(Launch(make(ExpressionFactory, structure=structure(variant)), earlier, sources))
         source, shape, kind = made, stage.shape, to

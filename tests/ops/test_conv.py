@@ -12,7 +12,7 @@ from ep.common.arrays.on_device import arrays_on
 from ep.include.data_type import DataType
 from ep.include.primitive import BroadcastMatmulFactory
 from ep.ops.declare.operator import operator_named
-from ep.ops.kernels import Call
+from ep.ops.kernels import KernelContext
 from ep.ops.kernels.registry import choose
 from ep.testing.keys import needs_one_of
 
@@ -162,7 +162,9 @@ def test_a_device_without_views_computes_products(monkeypatch, rng):
     found = choose("conv", subject)
     assert found.name == "ConvKernel"
     out = np.empty((2, 3, 4))
-    found.make(subject).compute(Call(arrays_on(ep.DeviceType.kCPU), [x, w], [out], declared.resolve(x, w, groups=3)))
+    found.make(subject).compute(
+        KernelContext(arrays_on(ep.DeviceType.kCPU), [x, w], [out], declared.resolve(x, w, groups=3))
+    )
     near(out, reference(x, w, groups=3), np.float64)
 
 

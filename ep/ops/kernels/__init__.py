@@ -4,7 +4,7 @@ A package registers kernels for operators that exist, on any device:
 
     @register_kernel("relu", matches=(device_type() == kFoo) & (data_type("x") == DataType.kFloat), priority=1)
     class FooRelu(Kernel):
-        def compute(self, call): ...
+        def compute(self, context): ...
 """
 
 from ep.ops.kernels.conditions import (
@@ -16,7 +16,7 @@ from ep.ops.kernels.conditions import (
     device_type,
     views_exist,
 )
-from ep.ops.kernels.kernel import Call, Kernel, PreparedKernel
+from ep.ops.kernels.kernel import Kernel, KernelContext, PreparedKernel
 from ep.ops.kernels.launching import Calls, launching
 from ep.ops.kernels.primitive_exists import Need, PrimitiveExists, primitive_exists
 from ep.ops.kernels.registry import Registration, kernels_of, register_kernel
@@ -24,11 +24,11 @@ from ep.run.plan import Plan
 from ep.run.steps import Check, Function, Launch, Temporary, Value, View
 
 __all__ = [
-    "Call",
     "Calls",
     "Check",
     "Function",
     "Kernel",
+    "KernelContext",
     "Launch",
     "Need",
     "Plan",

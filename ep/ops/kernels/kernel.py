@@ -13,10 +13,10 @@ from ep.include.stream import Stream
 from ep.ops.kernels.conditions import Subject
 
 Launches = Callable[[Arrays, Sequence[Array], Sequence[Array]], None]
-"""A `Plan`, or a function that queues the work of a call: (the arrays of the device, inputs, outputs), as in Call."""
+"""A `Plan`, or a function that queues the work of a call: (arrays, inputs, outputs), as in KernelContext."""
 
 
-class Call(NamedTuple):
+class KernelContext(NamedTuple):
     """One computation, with the arrays that it reads and writes.
 
     arrays: those of the device, for intermediate results (`arrays.destination(shape, dtype, None)`).
@@ -47,7 +47,7 @@ class Kernel(ABC):
         self.subject = subject
 
     @abstractmethod
-    def compute(self, call: Call) -> None:
+    def compute(self, context: KernelContext) -> None:
         """Queue the work that writes the outputs."""
 
     def prepared(self, shapes: Sequence[Dims], attributes: Mapping[str, Any]) -> tuple[Launches, Mapping[str, str]]:
@@ -55,7 +55,7 @@ class Kernel(ABC):
 
         The second result has the operator's names for arguments that errors of launches name differently.
         """
-        return lambda arrays, inputs, outputs: self.compute(Call(arrays, inputs, outputs, attributes)), {}
+        return lambda arrays, inputs, outputs: self.compute(KernelContext(arrays, inputs, outputs, attributes)), {}
 
 
 class PreparedKernel(Kernel):
@@ -77,10 +77,10 @@ class PreparedKernel(Kernel):
         Raises ValueError, in the operator's words, for shapes that they do not support.
         """
 
-    def compute(self, call: Call) -> None:
-        launches = self.prepare([one.shape for one in call.inputs], call.attributes)
+    def compute(self, context: KernelContext) -> None:
+        launches = self.prepare([one.shape for one in context.inputs], context.attributes)
         try:
-            launches(call.arrays, call.inputs, call.outputs)
+            launches(context.arrays, context.inputs, context.outputs)
         except ArgumentError as error:
             error.rename(self.names)
             raise
