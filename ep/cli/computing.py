@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.cli import npy
-from ep.cli.operators import Plan
+from ep.cli.operators import Computation
 from ep.cli.parser import CommandError
 from ep.include.device_type import DeviceType
 from ep.include.stream import Stream
@@ -26,11 +26,11 @@ class Device(NamedTuple):
     bring_back: Callable[[Any], npy.Array]
     copies: bool
 
-    def rehearse(self, plan: Plan) -> None:
-        """Compile the kernels that the plan needs."""
-        for tiny, attributes in plan.rehearsals:
+    def rehearse(self, computation: Computation) -> None:
+        """Compile the kernels that the computation needs."""
+        for tiny, attributes in computation.rehearsals:
             with suppress(*REFUSALS):  # the real inputs raise the same error, with their shapes in the message
-                plan.call(list(map(self.place, tiny)), attributes)
+                computation.call(list(map(self.place, tiny)), attributes)
                 self.stream.Sync()
 
 

@@ -15,7 +15,7 @@ from ep.cli import names, npy
 from ep.cli.parser import Parser
 
 
-class Plan(NamedTuple):
+class Computation(NamedTuple):
     """The requested computation.
 
     operator: its declaration.
@@ -58,7 +58,7 @@ def add_commands(commands: Any) -> Iterator[Parser]:
         yield command
 
 
-def plan(arguments: Namespace) -> Plan:
+def computation(arguments: Namespace) -> Computation:
     """Return the requested computation; CommandError for files that cannot be read."""
     from ep.ops.declare.inputs import Role
 
@@ -75,7 +75,7 @@ def plan(arguments: Namespace) -> Plan:
     indices = [position for position, one in enumerate(operator.inputs) if one.role is Role.INDICES]
     # a negative index may be read as another type
     rehearsals = [(_tinies(inputs, dict.fromkeys(indices, index)), small) for index in ((0, -1) if indices else (0,))]
-    return Plan(operator, inputs, attributes, rehearsals)
+    return Computation(operator, inputs, attributes, rehearsals)
 
 
 def _option(name: str) -> str:

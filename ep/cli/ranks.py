@@ -60,18 +60,18 @@ def _run(arguments: Namespace) -> None:
 
     placement = Placement(arguments.mesh or world().size)
 
-    def planned() -> tuple[Device, operators.Plan, list[tuple[Sbp, ...]]]:
+    def planned() -> tuple[Device, operators.Computation, list[tuple[Sbp, ...]]]:
         _file(npy.target(arguments.out))  # raises before anything is computed
-        device, plan = device_of(arguments.device), operators.plan(arguments)
-        lies = _of_inputs(arguments.sbp, plan, len(placement.mesh))
-        device.rehearse(plan)
-        return device, plan, lies
+        device, computation = device_of(arguments.device), operators.computation(arguments)
+        lies = _of_inputs(arguments.sbp, computation, len(placement.mesh))
+        device.rehearse(computation)
+        return device, computation, lies
 
-    device, plan, lies = world().on_all(planned, "ep run, for the files and the kernels")
+    device, computation, lies = world().on_all(planned, "ep run, for the files and the kernels")
     with reporting() as report:
-        placed = [_placed(one, placement, sbp, device) for one, sbp in zip(plan.inputs, lies, strict=True)]
+        placed = [_placed(one, placement, sbp, device) for one, sbp in zip(computation.inputs, lies, strict=True)]
         begin = time.perf_counter()
-        result = plan.call(placed, plan.attributes)
+        result = computation.call(placed, computation.attributes)
         device.stream.Sync()
         took = text.duration(time.perf_counter() - begin)
         several = isinstance(result, list)
@@ -132,10 +132,10 @@ def _write(target: npy.Target, tensor: Any, device: Device) -> None:
 
 
 def _of_inputs(
-    given: Sequence[tuple[str, tuple[Sbp, ...]]], plan: operators.Plan, num_axes: int
+    given: Sequence[tuple[str, tuple[Sbp, ...]]], computation: operators.Computation, num_axes: int
 ) -> list[tuple[Sbp, ...]]:
     """Return the SBPs of each input; B by default."""
-    operator = plan.operator
+    operator = computation.operator
     names, lies = operator.input_names, {}
     check_once("--sbp", (name or names[0] for name, _ in given))
     for name, sbps in given:
@@ -147,7 +147,7 @@ def _of_inputs(
             said = ",".join(map(str, sbps))
             raise WrongArgumentError(f"--sbp {said} is for a mesh of {len(sbps)} axes, and this one has {num_axes}")
         lies[name or names[0]] = sbps
-    of_each = names if len(names) == len(plan.inputs) else names * len(plan.inputs)
+    of_each = names if len(names) == len(computation.inputs) else names * len(computation.inputs)
     return [lies.get(name, (Broadcast(),) * num_axes) for name in of_each]
 
 

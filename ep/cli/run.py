@@ -66,15 +66,15 @@ def run(arguments: Namespace) -> int:
     if ranks.are_asked_for(arguments):
         return ranks.run(arguments)
     npy.target(arguments.out)  # raises before anything is computed
-    device, plan = device_of(arguments.device), operators.plan(arguments)
+    device, computation = device_of(arguments.device), operators.computation(arguments)
     start = time.perf_counter()
     with Wait(is_silent=True) if arguments.quiet else nullcontext():
-        device.rehearse(plan)
+        device.rehearse(computation)
     middle = time.perf_counter()
     try:
-        placed = [device.place(one) for one in plan.inputs]
+        placed = [device.place(one) for one in computation.inputs]
         begin = time.perf_counter()
-        result = plan.call(placed, plan.attributes)
+        result = computation.call(placed, computation.attributes)
         device.stream.Sync()
         end = time.perf_counter()
         results = [device.bring_back(one) for one in (result if isinstance(result, list) else [result])]

@@ -82,30 +82,30 @@ class MeshOperands(Operands):
         asked = _ASKED.get()
         operands = tuple((one.shape, one.dtype, one.sbp) for one in inputs)
         key = operator.name, repr(attributes), operands, self._placement.mesh, asked
-        plan = _PLANS.keep(key, lambda: _planned(operator, inputs, attributes, self._placement, asked))
-        report.note(report.Run(operator.name, plan.signatures))
+        sharding = _SHARDINGS.keep(key, lambda: _sharding_of(operator, inputs, attributes, self._placement, asked))
+        report.note(report.Run(operator.name, sharding.signatures))
         names = operator.input_names if len(inputs) == len(operator.inputs) else operator.input_names * len(inputs)
         pieces = [
             one.boxed(target, f"{operator.name} {name}").to_local()
-            for one, target, name in zip(inputs, plan.inputs, names, strict=True)
+            for one, target, name in zip(inputs, sharding.inputs, names, strict=True)
         ]
 
         def compute() -> list[Array]:
-            return operator.compute(self._arrays, pieces, plan.attributes)
+            return operator.compute(self._arrays, pieces, sharding.attributes)
 
-        if plan.may_fail_on_some:
+        if sharding.may_fail_on_some:
             results = world().on_all(compute, operator.name)
         else:
             with world().doing(operator.name):
                 results = compute()
         return [
             self._tensor(result, shape, self._placement, sbps)
-            for result, shape, sbps in zip(results, plan.shapes, plan.outputs, strict=True)
+            for result, shape, sbps in zip(results, sharding.shapes, sharding.outputs, strict=True)
         ]
 
 
-class _Plan(NamedTuple):
-    """The plan for operands of some shapes and placements. It is the same on all ranks, except `attributes`.
+class _Sharding(NamedTuple):
+    """How operands of some shapes and placements are computed. It is the same on all ranks, except `attributes`.
 
     signatures: one for each axis of the mesh.
     inputs, outputs: one SBP for each axis of the mesh, for each input or output.
@@ -122,23 +122,23 @@ class _Plan(NamedTuple):
     may_fail_on_some: bool
 
 
-_PLANS: Final = BoundedCache()
+_SHARDINGS: Final = BoundedCache()
 
 
-def _planned(
+def _sharding_of(
     operator: Operator,
     inputs: Sequence[Array],
     attributes: Mapping[str, Any],
     placement: Placement,
     asked: tuple[SbpSignature, ...] | None,
-) -> _Plan:
+) -> _Sharding:
     problem, mesh = operator.problem(inputs, attributes, 1), placement.mesh
     if asked is None:
         signatures = choose(operator, problem, mesh, [one.sbp for one in inputs]).signatures
     else:
         signatures = asked
         _check(operator, problem, placement, asked)
-    return _Plan(
+    return _Sharding(
         signatures,
         [*zip(*(one.inputs for one in signatures), strict=True)],
         [*zip(*(one.outputs for one in signatures), strict=True)],

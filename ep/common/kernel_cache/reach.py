@@ -43,12 +43,12 @@ class Reach(NamedTuple):
 
 def reach(function: object) -> Reach:
     """Return the parts of `function`, or of a tuple of functions, and of all that they refer to."""
-    walk = _Walk()
+    walk = _Traversal()
     walk.add(function)
     return Reach(frozenset(walk.modules), walk.digest())
 
 
-class _Walk:
+class _Traversal:
     def __init__(self) -> None:
         self.modules: set[str] = set()
         self._said: list[str] = []
