@@ -14,8 +14,8 @@ _MOST_VALUES: Final = 40  # for one kernel: more would not fit in registers, and
 _MOST_SOURCES: Final = kMaxOperands - _MOST_VALUES
 
 
-class View(NamedTuple):
-    """The arguments of `Arrays.view`."""
+class Strided(NamedTuple):
+    """Elements of an array at strides, in another order: the arguments of `Arrays.view`."""
 
     places: tuple[slice | int, ...] | None
     axes: tuple[int | None, ...] | None
@@ -41,7 +41,7 @@ class Range(NamedTuple):
     data_type: DataType = DataType.kInt64
 
 
-How = Dims | View | Indices | Range | None
+Access = Dims | Strided | Indices | Range | None
 """How a kernel reads an operand, if not as it is: in another shape, as a view, as indices, or a range in its place."""
 
 
@@ -73,7 +73,7 @@ class Group:
     elements: set[int] = field(default_factory=set)
     reduced: set[int] = field(default_factory=set)
     columns: set[int] = field(default_factory=set)
-    reads: list[tuple[int, How]] = field(default_factory=list)
+    reads: list[tuple[int, Access]] = field(default_factory=list)
     gone: tuple[int, ...] = ()
     segments: Dims = ()
     product: int | None = None

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.expressions.group import Group, Indices, Range
-from ep.expressions.group import View as How
+from ep.expressions.group import Group, Indices, Range, Strided
 from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
@@ -18,7 +17,7 @@ from ep.run.plan import Plan
 from ep.run.routine import Routine
 from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, Temporary, Value, View
 
-_WHOLE: Final = How(None, None, None)
+_WHOLE: Final = Strided(None, None, None)
 
 
 class Lowering:
@@ -106,7 +105,7 @@ class Lowering:
     def _view(self, position: int, how: Any) -> Any:
         """Return a view of a value; how: a shape, or the arguments of `Arrays.view`."""
         source = self._values[position]
-        if isinstance(how, How):
+        if isinstance(how, Strided):
             axes = how.axes
             if how.places is None and axes is None:  # it is broadcast, not reshaped
                 axes = tuple(range(len(self._nodes[position].shape)))

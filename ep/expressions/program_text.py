@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.source import function_of
-from ep.expressions.group import Group, Indices, Range, View
+from ep.expressions.group import Group, Indices, Range, Strided
 from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
@@ -161,7 +161,7 @@ class ProgramText:
                 shown.append(f"j{k}_{len(shown)}")
             elif shape in (None, self._nodes[one].shape, _WHOLE):
                 shown.append(self._value(one))
-            elif isinstance(shape, View) and one not in self._places:
+            elif isinstance(shape, Strided) and one not in self._places:
                 self._names[f"w{k}_{len(shown)}"] = shape
                 shown.append(f"base.view({self._value(one)}, *w{k}_{len(shown)})")
             elif one in self._places:
@@ -247,7 +247,7 @@ def launches_of(body: Callable[..., list[Array]]) -> int:
 
 
 _LAUNCH: Final = re.compile("launch[0-9]+")
-_WHOLE: Final = View(None, None, None)
+_WHOLE: Final = Strided(None, None, None)
 
 
 def _number_as_array(base: Any, value: Any) -> Array:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from ep import ops
-from ep.expressions.walk import Walk
+from ep.expressions.recurrence import Recurrence
 
 Step = Callable[..., list[Any]]
 """A step: its arguments are the gates of the product with x, the states, and weights. It returns the next states."""
@@ -50,8 +50,8 @@ def lstm_step(activations: tuple[Activation, Activation, Activation], order: str
 
 
 @lru_cache(64)
-def walk(step: Step, num_gates: int, masked: bool = False) -> Walk:
-    """Return the walk over the products with x, and the masks if masked; the others are zeros if masked, and the
+def recurrence(step: Step, num_gates: int, masked: bool = False) -> Recurrence:
+    """Return the recurrence over the products with x, and the masks if masked; the others are zeros if masked, and the
     weights. Its result is h, or 0 in sequences that have ended."""
 
     def each(parts: list[Any], states: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -64,4 +64,4 @@ def walk(step: Step, num_gates: int, masked: bool = False) -> Walk:
         kept = [ops.where(goes_on, one, old) for one, old in zip(new, states, strict=True)]
         return [ops.where(goes_on, new[0], zeros)], kept
 
-    return Walk(each)
+    return Recurrence(each)

@@ -29,7 +29,7 @@ class ArenaPart(NamedTuple):
     arrays: Sequence[Array]
 
 
-class Recorded(NamedTuple):
+class RecordedCall(NamedTuple):
     """A recorded call.
 
     inputs: the positions of the arrays that it reads. written: shape and dtype of the arrays that it writes. results:
@@ -60,7 +60,7 @@ class Repetition:
         self._body, self._chosen = program.renewed(), program.chosen
         self._left = _RECORDINGS if program.is_repeatable else 0
         self._has_run, self._num_refused = False, 0
-        self.recorded: Recorded | None = None
+        self.recorded: RecordedCall | None = None
         self.may_repeat = True
 
     @property
@@ -183,7 +183,7 @@ class Repetition:
         self._takes_out = len({*numbers}) == len(places)
         self._type = type(repeat.written[0])
         # without the arrays of this call, which would live as long
-        self.recorded = Recorded(repeat._replace(written=(), results=()), inputs, written, places)
+        self.recorded = RecordedCall(repeat._replace(written=(), results=()), inputs, written, places)
 
 
 def _in_written(base: Arrays, repeat: Repeat) -> list[tuple[int, tuple[int, ...]]]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from ep.expressions.explanation import Explanation, Part
-from ep.expressions.group import Group, View
+from ep.expressions.group import Group, Strided
 from ep.expressions.grouping import Grouping
 from ep.expressions.in_place import InPlace
 from ep.expressions.operators import CHOICES, ROW_OPS
@@ -39,7 +39,7 @@ class Schedule:
             ).nodes
         self._wanted = self._needed()
         self.views = {node.position for node in self.nodes if node.operator is None and node.inputs}
-        self.strided = dict[int, View]()
+        self.strided = dict[int, Strided]()
         if isinstance(base, Arrays) and base.has_views:
             joins = Rules(base, self.nodes, self.views)
             self.nodes, self.strided = with_views(

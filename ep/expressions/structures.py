@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.group import Group, How, Indices, Range
+from ep.expressions.group import Access, Group, Indices, Range
 from ep.expressions.operators import TRANSPOSES
 from ep.expressions.trace import Node
 from ep.expressions.views import operands_of_gather, operands_of_pad, read_indices
@@ -38,10 +38,10 @@ class StructureOf:
     def __init__(self, nodes: Sequence[Node], group: Group, round_each: bool) -> None:
         self._nodes, self._group, self._round_each = nodes, group, round_each
         self._inside = set(group.values)
-        matrices: list[tuple[int, How]] = []  # which a product reads
+        matrices: list[tuple[int, Access]] = []  # which a product reads
         if group.product is not None:
             matrices = [(one, None) for one in nodes[group.product].inputs]
-        reads: dict[tuple[int, How], bool] = {}  # and whether it has one element per row
+        reads: dict[tuple[int, Access], bool] = {}  # and whether it has one element per row
         for value in group.values[1 if matrices else 0 :]:
             op, by_rows = self._op(nodes[value]), self._is_map_of_rows(value)
             for place, read in enumerate(self._reads(nodes[value])):
@@ -52,7 +52,7 @@ class StructureOf:
         others = [read for read in reads if not is_constant[read]]
         constants = [read for read in reads if is_constant[read]]
         group.reads = [*matrices, *others]
-        self._numbers: dict[tuple[int, How], int] = {
+        self._numbers: dict[tuple[int, Access], int] = {
             read: k for k, read in enumerate((*others, *constants), len(matrices))
         }
         self._num_read, self._steps = len(group.reads) + len(constants), list[Step]()
@@ -69,10 +69,10 @@ class StructureOf:
             tuple(k for k, read in enumerate(others) if reads[read]),
         )
 
-    def _reads(self, node: Node) -> list[tuple[int, How]]:
+    def _reads(self, node: Node) -> list[tuple[int, Access]]:
         """Return the positions of the operands of a value's step, and how each is read."""
         op, inputs = self._op(node), node.inputs
-        how: list[How]
+        how: list[Access]
         if node.joins is ChoiceOp.kRow:  # rows, and a range in place of indices
             inputs, how = inputs * 2, [*operands_of_pad(node, self._nodes)]
         elif op is ChoiceOp.kElement:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from ep.common.arrays.index_types import resolved_type
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.group import Indices, Range, View
+from ep.expressions.group import Indices, Range, Strided
 from ep.expressions.trace import Node
 from ep.include.data_type import as_data_type
 from ep.include.primitive.primitive import kMaxNumDims
@@ -50,7 +50,7 @@ class _Places:
                 made.axes.append(left.pop(0)[0] if left and left[0][1] == size else None)
         return made
 
-    def view(self) -> View:
+    def view(self) -> Strided:
         """Return the arguments of `Arrays.view`; None for those that change nothing."""
         left = sorted(axis for axis in self.axes if axis is not None)
         index = tuple(
@@ -59,14 +59,14 @@ class _Places:
         )
         axes = tuple(None if axis is None else left.index(axis) for axis in self.axes)
         dims = tuple(1 if axis is None else len(self.ranges[axis]) for axis in self.axes)
-        return View(
+        return Strided(
             None if index == tuple(slice(0, size, 1) for size in self._array_shape) else index,
             None if axes == tuple(range(len(left))) else axes,
             None if dims == self._shape else self._shape,
         )
 
 
-def operands_of_gather(node: Node, nodes: Sequence[Node]) -> tuple[View, Indices]:
+def operands_of_gather(node: Node, nodes: Sequence[Node]) -> tuple[Strided, Indices]:
     """Return how a kernel reads the operands of a gather: the gathered axis first, then the axes of the result, of
     which each operand has some."""
     params, indices = (nodes[one].shape for one in node.inputs)
@@ -76,10 +76,10 @@ def operands_of_gather(node: Node, nodes: Sequence[Node]) -> tuple[View, Indices
     return _by_rows(params, axis, new), read_indices(node, nodes)._replace(shape=shape)
 
 
-def _by_rows(shape: Dims, axis: int, new: int) -> View:
+def _by_rows(shape: Dims, axis: int, new: int) -> Strided:
     """Return a view with an axis first, in place of which there are `new` axes of one element."""
     axes = (axis, *range(axis), *[None] * new, *range(axis + 1, len(shape)))
-    return View(None, axes if axis else None, None)
+    return Strided(None, axes if axis else None, None)
 
 
 def padded_axes(node: Node) -> list[int]:
@@ -88,7 +88,7 @@ def padded_axes(node: Node) -> list[int]:
     return [axis for axis, width in enumerate(widths) if any(width)]
 
 
-def operands_of_pad(node: Node, nodes: Sequence[Node]) -> tuple[View, Range]:
+def operands_of_pad(node: Node, nodes: Sequence[Node]) -> tuple[Strided, Range]:
     """Return how a kernel reads the operand of a pad along one axis, and which rows; those outside of it are zeros."""
     (axis,), before = padded_axes(node), node.attributes["before"]
     begin = -before[axis]
@@ -106,14 +106,14 @@ def read_indices(node: Node, nodes: Sequence[Node]) -> Indices:
 
 def with_views(
     nodes: Sequence[Node], wanted: set[int], results: set[int], in_kernel: Callable[[Node], bool]
-) -> tuple[list[Node], dict[int, View]]:
+) -> tuple[list[Node], dict[int, Strided]]:
     """Return the required values, and the views that only kernels read, by position.
 
     A view of a view becomes a view of the original array: it gets another input. Parts of a split become slices.
 
     wanted: the positions of the required values. in_kernel: whether a kernel may compute a value.
     """
-    found, views, places = [*nodes], dict[int, View](), dict[int, _Places]()
+    found, views, places = [*nodes], dict[int, Strided](), dict[int, _Places]()
     for node in _views_among(nodes, wanted, results, in_kernel):
         (source,) = node.inputs
         if node.name == "split":

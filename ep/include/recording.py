@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ep.include.arrays import Array, Arrays
 
-Recorded = Callable[[Arrays, Arrays, Sequence[Array], Sequence[Array]], list[Array]]
+RecordedFunction = Callable[[Arrays, Arrays, Sequence[Array], Sequence[Array]], list[Array]]
 """A function (arrays, work, inputs, values) that computes with recorded launches, and returns its results.
 
 arrays: the Arrays for it. work: the Arrays for operators, as `scratch` returns them: what they get is memory for
@@ -52,7 +52,7 @@ class Recording(ABC):
     @abstractmethod
     def record(
         self,
-        function: Recorded,
+        function: RecordedFunction,
         inputs: Sequence[Array],
         values: Sequence[Array],
         constants: Sequence[Array],

@@ -14,7 +14,7 @@ from ep.include.data_type import as_data_type
 from ep.include.number_kind import BOOL
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.devices import arrays_of
-from ep.ops.joined import new_walk
+from ep.ops.joined import new_recurrence
 from ep.ops.terms import in_type, viewed
 
 WHOLE: Final = 2**23
@@ -171,12 +171,12 @@ class Heads:
             else:
                 held = [*held, *([] if mask is None else [mask])]
             parts = [viewed(one, (self.units // units, units, *one.shape[1:])) for one in parts]
-            walk = self._walk(step, len(by_row), mask is not None)
-            found, _ = walk(parts, [], held)
+            recurrence = self._recurrence(step, len(by_row), mask is not None)
+            found, _ = recurrence(parts, [], held)
             yield Rows(begin, end, keys, [viewed(one, (self.units, *one.shape[2:])) for one in found])
 
-    def _walk(self, step: Callable[[Block], list[Any]], num_by_row: int, has_mask: bool) -> Any:
-        """Return the walk that computes a step for blocks of some units, one after the other."""
+    def _recurrence(self, step: Callable[[Block], list[Any]], num_by_row: int, has_mask: bool) -> Any:
+        """Return the recurrence that computes a step for blocks of some units, one after the other."""
         rest, is_causal = (self.shared, self.scale, self.softcap, self.wide), self.last is not None
 
         def of_block(parts: list[Any], _: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -185,7 +185,7 @@ class Heads:
             return step(Block(by_row, k, v, mask, others[: 2 * is_causal], *rest)), []
 
         key = step.__module__, step.__qualname__, num_by_row, has_mask, is_causal, *rest
-        return _WALKS.keep(key, lambda: new_walk(of_block))
+        return _RECURRENCES.keep(key, lambda: new_recurrence(of_block))
 
     def _apart(self, array: Any) -> Any:
         """Return an array of rows with the axes units, heads, shared, rows."""
@@ -199,4 +199,4 @@ class Heads:
         return FUNCTIONS["slice"](array, *[slice(None)] * axis, slice(begin, end))
 
 
-_WALKS: Final = BoundedCache()
+_RECURRENCES: Final = BoundedCache()

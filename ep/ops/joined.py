@@ -65,6 +65,6 @@ def note_gradient(result: Any, inputs: Sequence[Any], rule: Callable[[Any], Sequ
     arrays_of((result,), ("result",)).note_gradient(result, inputs, rule)
 
 
-def new_walk(step: Function) -> Any:
-    """Return a `Walk`, in the layer of `ep.fuse`, which computes a step for one part of arrays after another."""
-    return exclusively(lambda: import_module("ep.expressions.walk")).Walk(step)
+def new_recurrence(step: Function) -> Any:
+    """Return a `Recurrence`, in the layer of `ep.fuse`, which computes a step for one part of arrays after another."""
+    return exclusively(lambda: import_module("ep.expressions.recurrence")).Recurrence(step)

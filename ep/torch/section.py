@@ -26,7 +26,7 @@ from ep.include.arrays import Arrays
 from ep.torch.division import Part, whole_of
 from ep.torch.options import Options
 from ep.torch.sizing import Sizing
-from ep.torch.table import OPERATORS, Call
+from ep.torch.table import OPERATORS, AtenCall
 from ep.torch.tensors import DTYPES, Layout, values_in
 
 Values = dict[Node, Any]
@@ -151,7 +151,7 @@ def _record(trace: FoldingTrace, nodes: Iterable[Node], values: Values, sizing: 
     for node in nodes:
         said, sizes = values_in(node.meta["val"]), iter(sizing.of(node) or ())
         shapes = [next(sizes)[0] if isinstance(one, torch.Tensor) else None for one in said]
-        call = Call(trace, node, next(shape for shape in shapes if shape is not None))
+        call = AtenCall(trace, node, next(shape for shape in shapes if shape is not None))
         try:
             found = values_in(OPERATORS[node.target](call, call.arguments(value_of)))
             made = [_typed(*each) for each in zip(found, said, shapes, strict=True)]

@@ -27,7 +27,7 @@ class Arguments:
         return self.given.get(name)
 
 
-Function = Callable[["Call", Arguments], Any]
+Function = Callable[["AtenCall", Arguments], Any]
 
 OPERATORS: Final[dict[Any, Function]] = {operator.getitem: lambda _, a: a.values[a.index]}
 """The functions, by overload."""
@@ -35,7 +35,7 @@ OPERATORS: Final[dict[Any, Function]] = {operator.getitem: lambda _, a: a.values
 aten: Final = torch.ops.aten
 
 
-class Call:
+class AtenCall:
     """A call of an operator.
 
     trace: records what is computed. node: the call in PyTorch's graph. shape: of the result, or of the first one.

@@ -61,7 +61,7 @@ class Layout:
         """Add the node of the array to a plan's graph. tensor: a node, or a number. kind: its type, if it is an input
         of the graph."""
         if kind is torch.nn.Parameter and (self._copies or self.is_dense):
-            return graph.call_function(_Kept(self.array, self._copies).array, (tensor,))
+            return graph.call_function(_ParameterArray(self.array, self._copies).array, (tensor,))
         if self._is_plain:
             return graph.call_method("numpy", (tensor,), {"force": True})
         return graph.call_function(self.array, (tensor,))
@@ -109,7 +109,7 @@ class Layout:
         return made
 
 
-class _Kept:
+class _ParameterArray:
     """The array of a parameter: it is made again after the parameter has been replaced, moved or, if it is a copy,
     written to."""
 

@@ -9,7 +9,7 @@ from ep.cuda.arrays.array import CudaArray
 from ep.cuda.device.captured import CapturedStream, Graph
 from ep.cuda.device.stream import CudaStream
 from ep.include.arrays import Array, Arrays
-from ep.include.recording import Recorded, Recording, Repeat
+from ep.include.recording import RecordedFunction, Recording, Repeat
 
 
 class GraphRecording(Recording):
@@ -27,7 +27,7 @@ class GraphRecording(Recording):
 
     def record(
         self,
-        function: Recorded,
+        function: RecordedFunction,
         inputs: Sequence[Array],
         values: Sequence[Array],
         constants: Sequence[Array],

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.expressions.recurrent import Activation, Step, gates, lstm_step, walk
+from ep.expressions.recurrent import Activation, Step, gates, lstm_step, recurrence
 from ep.onnx.operators import elementwise as e
 from ep.onnx.operators.fitting import check, check_rank, check_shape, numbers
 from ep.onnx.operators.line import line, one_of
@@ -254,7 +254,7 @@ def _run(
         of_h = placed(np.zeros((0, rows, size), x.dtype), x)
         if steps:
             arrays, others = ([products], weights) if masks is None else ([products, masks], [zeros, *weights])
-            steps_of = walk(step, w.shape[1] // size, masks is not None)
+            steps_of = recurrence(step, w.shape[1] // size, masks is not None)
             (of_h,), now = steps_of(arrays, now, others, backwards=direction == "reverse" or k > 0)
         all_h.append(of_h)
         last.append(now)

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, Call, Function, add, add_named, is_integer
+from ep.torch.table import Arguments, AtenCall, Function, add, add_named, is_integer
 
 _POWERS: Final[dict[Any, Any]] = {
     0.5: ops.sqrt, -0.5: ops.rsqrt, -1: ops.reciprocal, 1: lambda x: x, 2: lambda x: ops.mul(x, x),
@@ -40,12 +40,12 @@ def _of_known(function: Any) -> Function:
     return _promoted(lambda x, y: ops.where(_none(x), y, ops.where(_none(y), x, function(x, y))))
 
 
-def _shrink_backward(_: Call, a: Arguments) -> Any:
+def _shrink_backward(_: AtenCall, a: Arguments) -> Any:
     dy = a.grad_output if a.grad_out is None else a.grad_out
     return ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, dy)
 
 
-def _wide(c: Call, *operands: Any) -> list[Any]:
+def _wide(c: AtenCall, *operands: Any) -> list[Any]:
     """Return the operands of a product or a quotient in the type of the result; in float32 if it has 16 bits and one is
     a number: PyTorch does not round that to the type."""
     is_number = [isinstance(x, bool | int | float) or (not x.shape and c.shape != ()) for x in operands]
@@ -53,14 +53,14 @@ def _wide(c: Call, *operands: Any) -> list[Any]:
     return [c.cast(x, np.float32 if is_wide else c.dtype) for x in operands]
 
 
-def _add(c: Call, a: Arguments) -> Any:
+def _add(c: AtenCall, a: Arguments) -> Any:
     x, y = c.cast(a.self), c.cast(a.other)
     if c.dtype == np.bool_:
         return ops.logical_or(x, y) if a.alpha else x
     return (ops.sub if c.name == "sub" else ops.add)(x, y if a.alpha == 1 else ops.mul(y, c.cast(a.alpha)))
 
 
-def _div(c: Call, a: Arguments) -> Any:
+def _div(c: AtenCall, a: Arguments) -> Any:
     if a.rounding_mode is None:
         return c.cast(ops.div(*_wide(c, a.self, a.other)))
     x, y = c.cast(a.self), c.cast(a.other)
@@ -78,7 +78,7 @@ def _floored(x: Any, y: Any) -> Any:
     return ops.where(ops.equal(y, 0), ops.div(x, y), quotient)
 
 
-def _pow(c: Call, a: Arguments) -> Any:
+def _pow(c: AtenCall, a: Arguments) -> Any:
     x, exponent = c.cast(a.self), a.exponent
     if is_integer(x) and isinstance(exponent, int) and exponent < 0:
         raise NotImplementedError(f"integers to the power of {exponent}, which PyTorch refuses")
@@ -87,19 +87,19 @@ def _pow(c: Call, a: Arguments) -> Any:
     return ops.pow(x, c.cast(exponent))
 
 
-def _sign(c: Call, a: Arguments) -> Any:
+def _sign(c: AtenCall, a: Arguments) -> Any:
     if c.dtype == np.bool_ or not is_integer(a.self):
         return a.self if c.dtype == np.bool_ else ops.sign(a.self)
     return ops.sub(c.cast(ops.greater(a.self, 0)), c.cast(ops.less(a.self, 0)))
 
 
-def _round(c: Call, a: Arguments) -> Any:
+def _round(c: AtenCall, a: Arguments) -> Any:
     scale, unscale = (ops.mul, ops.div) if a.decimals > 0 else (ops.div, ops.mul)
     power = c.cast(10.0 ** abs(a.decimals))
     return a.self if is_integer(a.self) else unscale(ops.rint(scale(a.self, power)), power)
 
 
-def _polygamma(c: Call, a: Arguments) -> Any:
+def _polygamma(c: AtenCall, a: Arguments) -> Any:
     x, n = c.cast(a.self), a.n
     if n < 2:
         return (ops.trigamma if n else ops.digamma)(x)

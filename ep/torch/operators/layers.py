@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ep import ops
-from ep.expressions.recurrent import lstm_step, walk
-from ep.torch.table import Arguments, Call, add
+from ep.expressions.recurrent import lstm_step, recurrence
+from ep.torch.table import Arguments, AtenCall, add
 
 _LSTM: Final = 2
 """The number that PyTorch gives to this kind of layer."""
@@ -15,7 +15,7 @@ _LEAST_STEPS: Final = 16
 """The fewest steps for which the recurrent weight is transposed: a product of few rows reads it faster then."""
 
 
-def _layer(c: Call, a: Arguments) -> Any:
+def _layer(c: AtenCall, a: Arguments) -> Any:
     """Return h of all steps, and the last h and c. What PyTorch keeps for gradients is not computed."""
     if a.mode != _LSTM or a.num_layers != 1 or a.bidirectional or a.batch_first or a.batch_sizes or c.is_read(3):
         raise NotImplementedError("a recurrent layer that is not one direction of one layer of an LSTM")
@@ -25,12 +25,12 @@ def _layer(c: Call, a: Arguments) -> Any:
         products = ops.add(products, ops.add(a.weight2, a.weight3))
     states = [one.reshape((rows, size)) for one in (a.hx_, a.cx_)]
     recurrent = a.weight1 if steps < _LEAST_STEPS else ops.permute(a.weight1, (1, 0))
-    steps_of = walk(_STEP, 4)
+    steps_of = recurrence(_STEP, 4)
     (hidden,), last = steps_of([products.reshape((steps, rows, 4 * size))], states, [recurrent], backwards=a.reverse)
     return hidden, *last, None
 
 
-def _addbmm(c: Call, a: Arguments) -> Any:
+def _addbmm(c: AtenCall, a: Arguments) -> Any:
     products = ops.mul(ops.sum(ops.matmul(a.batch1, a.batch2), 0, c.dtype), c.cast(a.alpha))
     return ops.add(ops.mul(a.self, c.cast(a.beta)), products) if a.beta else products
 
@@ -40,7 +40,7 @@ def _last(a: Arguments) -> tuple[int, ...]:
     return tuple(range(-len(a.normalized_shape), 0))
 
 
-def _group_norm_backward(_: Call, a: Arguments) -> Any:
+def _group_norm_backward(_: AtenCall, a: Arguments) -> Any:
     if a.weight is None and a.output_mask[2]:
         raise NotImplementedError("a bias without a weight")
     given = a.grad_out, a.input, a.mean, a.rstd, a.weight, a.weight  # a bias is like the weight

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep import ops
-from ep.torch.table import Arguments, Call, Function, add
+from ep.torch.table import Arguments, AtenCall, Function, add
 
 
 def _reduced(function: Any) -> Function:
@@ -18,7 +18,7 @@ def _summed(function: Any) -> Function:
     return lambda c, a: _reduced(lambda *given, **axes: function(*given, **axes, dtype=c.dtype))(c, a)
 
 
-def _var(c: Call, a: Arguments) -> Any:
+def _var(c: AtenCall, a: Arguments) -> Any:
     correction = 1 if a.correction is None else a.correction
     found = _reduced(lambda *given, **axes: ops.var(*given, **axes, correction=correction))(c, a)
     return found if c.name == "var" else (found, _reduced(ops.mean)(c, a))

@@ -13,7 +13,7 @@ from torch._prims_common import suggest_memory_format
 from torch._subclasses.fake_impls import register_op_impl
 
 from ep import ops
-from ep.torch.table import Arguments, Call, add, aten
+from ep.torch.table import Arguments, AtenCall, add, aten
 
 _MODES: Final = {
     **{f"upsample_nearest{k}d": "nearest" for k in (1, 2, 3)},
@@ -68,7 +68,7 @@ def _gradient_when_traced(
         return torch.empty(shape, dtype=dy.dtype, device=dy.device, memory_format=order)
 
 
-def _resized(c: Call, a: Arguments) -> Any:
+def _resized(c: AtenCall, a: Arguments) -> Any:
     mode, factors = _MODES[c.name.removesuffix("_backward")], [one for name, one in a.given.items() if "scale" in name]
     if c.dtype.kind in "iub" and (c.dtype != np.uint8 or not mode.startswith("nearest")):
         raise NotImplementedError(f"a {mode} resize of {c.dtype}, which PyTorch rounds in a way of its own")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, Call, add
+from ep.torch.table import Arguments, AtenCall, add
 
 
 def _cut(x: Any, axis: int, part: Any) -> Any:
@@ -16,7 +16,7 @@ def _cut(x: Any, axis: int, part: Any) -> Any:
     return x[(*[slice(None)] * (axis % len(x.shape)), part)]
 
 
-def _diagonal(c: Call, a: Arguments) -> Any:
+def _diagonal(c: AtenCall, a: Arguments) -> Any:
     rank = len(a.self.shape)
     axes = a.dim1 % rank, a.dim2 % rank
     x = ops.permute(a.self, [*(k for k in range(rank) if k not in axes), *axes])
@@ -26,18 +26,18 @@ def _diagonal(c: Call, a: Arguments) -> Any:
     return _cut(x.reshape((*x.shape[:-2], x.shape[-2] * columns)), -1, part)
 
 
-def _unfold(c: Call, a: Arguments) -> Any:
+def _unfold(c: AtenCall, a: Arguments) -> Any:
     axis = a.dimension % len(a.self.shape)
     places = np.arange(c.shape[axis])[:, None] * a.step + np.arange(a.size)
     return ops.moveaxis(ops.gather(a.self, c.constant(places), axis), axis + 1, -1)
 
 
-def _cat(c: Call, a: Arguments) -> Any:
+def _cat(c: AtenCall, a: Arguments) -> Any:
     parts = [c.cast(x) for x in a.tensors if x.shape != (0,)] or [c.cast(a.tensors[0])]
     return ops.concat(parts, a.dim) if len(parts) > 1 else parts[0]
 
 
-def _scatter(c: Call, a: Arguments) -> Any:
+def _scatter(c: AtenCall, a: Arguments) -> Any:
     """Replace a part of an axis, or an element of it."""
     x, new, axis = a.self, c.cast(a.src), a.dim % len(a.self.shape)
     size = x.shape[axis]
@@ -54,14 +54,14 @@ def _scatter(c: Call, a: Arguments) -> Any:
     return ops.gather(ops.concat([x, new], axis), c.constant(order), axis)
 
 
-def _arange(c: Call, a: Arguments) -> Any:
+def _arange(c: AtenCall, a: Arguments) -> Any:
     start, step = a.start or 0, 1 if a.step is None else a.step
     if c.dtype.kind in "iu":
         start, step = int(start), int(step)
     return c.constant((np.arange(math.prod(c.shape)) * step + start).astype(c.dtype))
 
 
-def _linspace(c: Call, a: Arguments) -> Any:
+def _linspace(c: AtenCall, a: Arguments) -> Any:
     """As in eager mode, the ends first have the type of the result, and each half is counted from its end."""
     start, end = (c.cast(c.cast(x), np.float64) for x in (a.start, a.end))
     place, last = np.arange(a.steps, dtype=np.float64), a.steps - 1
@@ -70,7 +70,7 @@ def _linspace(c: Call, a: Arguments) -> Any:
     return c.cast(ops.where(c.constant(place < max(a.steps // 2, 1)), *parts))
 
 
-def _pad(_: Call, a: Arguments) -> Any:
+def _pad(_: AtenCall, a: Arguments) -> Any:
     width = [*zip(a.pad[::2], a.pad[1::2], strict=True)][::-1]
     return ops.pad(a.self, [*[(0, 0)] * (len(a.self.shape) - len(width)), *width], constant_values=a.value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ep import ops
-from ep.torch.table import Arguments, Call, Function, add
+from ep.torch.table import Arguments, AtenCall, Function, add
 
 
 def _batched(function: Function) -> Function:
@@ -14,7 +14,7 @@ def _batched(function: Function) -> Function:
     The arguments of `function` have `steps`, too: those of the windows, as the functions of `ep.ops` take them.
     """
 
-    def compute(c: Call, a: Arguments) -> Any:
+    def compute(c: AtenCall, a: Arguments) -> Any:
         axes = (3 if "3d" in c.name else 2) if a.weight is None else len(a.weight.shape) - 2
         arrays = {name: x for name, x in a.given.items() if len(getattr(x, "shape", ())) == axes + 1}
         found = {name: x.reshape((1, *x.shape)) for name, x in arrays.items()}
@@ -27,7 +27,7 @@ def _batched(function: Function) -> Function:
 
 
 @_batched
-def _convolution(c: Call, a: Arguments) -> Any:
+def _convolution(c: AtenCall, a: Arguments) -> Any:
     x, w = a.input, a.weight
     if not a.transposed:
         return ops.conv(x, w, a.bias, **a.steps, groups=a.groups)
@@ -36,7 +36,7 @@ def _convolution(c: Call, a: Arguments) -> Any:
 
 
 @_batched
-def _convolution_backward(_: Call, a: Arguments) -> Any:
+def _convolution_backward(_: AtenCall, a: Arguments) -> Any:
     dy, x, w, options = a.grad_output, a.input, a.weight, {**a.steps, "groups": a.groups}
     if a.transposed:  # the operator is the gradient of a convolution, whose result is x
         dx = ops.conv(dy, w, **options) if a.output_mask[0] else None
@@ -58,7 +58,7 @@ def _average_options(a: Arguments) -> dict[str, Any]:
 
 
 @_batched
-def _max_pool(c: Call, a: Arguments) -> Any:
+def _max_pool(c: AtenCall, a: Arguments) -> Any:
     if not c.is_read(1):
         return ops.max_pool(a.self, **_options(a)), None
     return ops.max_pool_with_indices(a.self, **_options(a))

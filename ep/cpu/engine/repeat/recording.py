@@ -22,7 +22,7 @@ from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.process import exclusively
-from ep.include.recording import Recorded, Recording, Repeat
+from ep.include.recording import RecordedFunction, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
 _FIXED: Final = -1
@@ -55,7 +55,7 @@ class CpuRecording(Recording):
 
     def record(
         self,
-        function: Recorded,
+        function: RecordedFunction,
         inputs: Sequence[NDArray],
         values: Sequence[NDArray],
         constants: Sequence[NDArray],
@@ -64,7 +64,10 @@ class CpuRecording(Recording):
     ) -> Repeat:
         self._inputs = _disjoint(inputs, [*constants, *memory])
         self._changing = changing
-        arrays, work = _Recorded(self, np.empty, self._written), _Recorded(self, self._work.empty, self._temporary)
+        arrays, work = (
+            _RecordingArrays(self, np.empty, self._written),
+            _RecordingArrays(self, self._work.empty, self._temporary),
+        )
         results = function(arrays, work, self._inputs, values)
         self._memory += [*memory, *self._temporary]
         made = self._listed(constants)
@@ -141,7 +144,7 @@ class CpuRecording(Recording):
         return launches, checks, found
 
 
-class _Recorded(HostArrays):
+class _RecordingArrays(HostArrays):
     """The Arrays of a recorded function."""
 
     def __init__(self, recording: CpuRecording, empty: Callable[..., NDArray], made: list[NDArray]) -> None:

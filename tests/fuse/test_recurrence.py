@@ -5,7 +5,7 @@ import pytest
 
 import ep
 from ep import ops
-from ep.expressions.walk import Walk
+from ep.expressions.recurrence import Recurrence
 from ep.ops import copy_to_host as host
 from tests.fuse.placing import placed
 
@@ -35,10 +35,10 @@ def reference(x, y, a, b, w, order):
 @pytest.mark.parametrize("backwards", [False, True])
 def test_steps_one_after_another(device, rng, steps, backwards):
     given = [rng.standard_normal(shape, np.float32) for shape in [(steps, 3, 7)] * 2 + [(3, 7)] * 2 + [(7, 7)]]
-    walk = Walk(leaky)
+    recurrence = Recurrence(leaky)
 
     def walked(x, y, a, b, w):
-        results, states = walk([x, y], [a, b], [w], backwards=backwards)
+        results, states = recurrence([x, y], [a, b], [w], backwards=backwards)
         return *results, *states
 
     expected = reference(*(one.astype(np.float64) for one in given), range(steps)[:: -1 if backwards else 1])
@@ -60,7 +60,7 @@ def test_results_of_other_kernels_than_expressions(device, rng, backwards):
     x, a, w = (rng.standard_normal(shape, np.float32) for shape in [(4, 3, 5), (3, 5), (5, 5)])
 
     of_x, of_a, of_w = (placed(device, one) for one in (x, a, w))
-    (found,), states = Walk(products)([of_x], [of_a, of_a], [of_w], backwards=backwards)
+    (found,), states = Recurrence(products)([of_x], [of_a, of_a], [of_w], backwards=backwards)
     expected, now = np.zeros((4, 3, 5)), a.astype(np.float64)
     for t in range(4)[:: -1 if backwards else 1]:
         now = expected[t] = (now + x[t]) @ w
@@ -68,11 +68,11 @@ def test_results_of_other_kernels_than_expressions(device, rng, backwards):
         np.testing.assert_allclose(host(one), wanted, rtol=1e-4, atol=1e-4)
 
 
-def test_walks_over_the_same_arrays_are_apart(rng):
+def test_recurrences_over_the_same_arrays_are_apart(rng):
     """Two functions, and two directions, are two operators of a trace."""
     x, a = rng.standard_normal((3, 4), np.float32), rng.standard_normal(4, np.float32)
-    walks = [
-        Walk(
+    recurrences = [
+        Recurrence(
             lambda parts, states, others, factor=factor: ([one := ops.add(ops.mul(states[0], factor), parts[0])], [one])
         )
         for factor in (2.0, 3.0)
@@ -80,7 +80,7 @@ def test_walks_over_the_same_arrays_are_apart(rng):
 
     @ep.fuse
     def all_of_them(x, a):
-        return [walk([x], [a], [], backwards=back)[1][0] for walk in walks for back in (False, True)]
+        return [recurrence([x], [a], [], backwards=back)[1][0] for recurrence in recurrences for back in (False, True)]
 
     for found, (factor, order) in zip(
         all_of_them(x, a), [(f, o) for f in (2, 3) for o in ((0, 1, 2), (2, 1, 0))], strict=True

@@ -27,7 +27,7 @@ MOST_REPEATED: Final = 2**12
 """The most steps that are recorded. It takes 0.1 ms to record one, and 400 bytes for each launch."""
 
 
-class Walk:
+class Recurrence:
     """A step that is traced once for arrays of certain shapes, and computed for one part of them after another."""
 
     def __init__(self, step: Step) -> None:
