@@ -13,6 +13,7 @@ from ep.expressions.memory import Memory
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
+from ep.ops.declare.prepared import Prepared
 from ep.run.plan import Plan
 from ep.run.routine import Routine
 from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, Temporary, Value, View
@@ -40,6 +41,7 @@ class Lowering:
         self.renamed: dict[int, Mapping[str, str]] = {}
         self.chosen: dict[Any, Any] = {}
         self._primitives: dict[Any, Any] = {}
+        self._prepared: dict[Any, Prepared] = {}
         self.is_repeatable = True
         self.constants: list[Array] = []
         self.steps: list[tuple[int, Step]] = []
@@ -193,9 +195,15 @@ class Lowering:
         node = self._nodes[group.values[0]]
         node = self._nodes[node.position - node.result]
         operator: Any = node.operator
-        self.chosen[operator] = operator.chosen
         inputs: Any = [self._nodes[one] for one in node.inputs]  # their shapes and dtypes are read
-        launches, self.renamed[k], shapes, _ = operator.prepare(self._base.device_type, inputs, node.attributes)
+        # operators of equal layers have one plan, on other values
+        key = operator, operator.key(node.attributes), *[(one.shape, one.data_type) for one in inputs]
+        prepared = self._prepared.get(key)
+        if prepared is None:
+            self.chosen[operator] = operator.chosen
+            prepared = operator.prepare(self._base.device_type, inputs, node.attributes)
+            self._prepared[key] = prepared
+        launches, self.renamed[k], shapes, _ = prepared
         read = [*map(self._buffer, node.inputs)]
         written = [self._result(one) for one in range(node.position, node.position + len(shapes))]
         if isinstance(launches, Plan):

@@ -9,14 +9,18 @@ another value, or the indices that a `Check` returns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from ep.common.exact import Inexact, exact
 from ep.common.lazy import lazy
 from ep.include.arrays import Array, Arrays, Placeholder
 from ep.include.errors import ArgumentError
 from ep.run.loop import Queue, queued
 from ep.run.steps import (
+    LISTS,
+    MADE,
     VALUES,
     Call,
     Check,
@@ -40,13 +44,18 @@ class Single(NamedTuple):
     indices: tuple[int, int] | None
 
 
+@dataclass(frozen=True, eq=False, init=False, repr=False)
 class Plan:
-    """The steps of all calls with operands of certain shapes and types. It is never changed.
+    """The steps of all calls with operands of certain shapes and types. Equal plans are one key.
 
     steps: in their order. copy: the plan that copies a result, for a plan that reads operands after it has begun to
     write a result; None for others. late: the numbers of these operands. If a result may share memory with one of
     them, it is first written to other memory.
     """
+
+    steps: Sequence[Step]
+    copy: Plan | None
+    late: Sequence[int] | None
 
     def __init__(
         self, *steps: Step | Plan, copy: Launch | Plan | None = None, late: Sequence[int] | None = None
@@ -55,8 +64,10 @@ class Plan:
         found: list[Step] = []
         for one in steps:
             found += one.steps if isinstance(one, Plan) else [one]
-        self.steps: Sequence[Step] = tuple(found)
-        self.copy, self.late = None if copy is None else Plan(copy), late
+        set_once = object.__setattr__
+        set_once(self, "steps", tuple(found))
+        set_once(self, "copy", None if copy is None else Plan(copy))
+        set_once(self, "late", None if late is None else tuple(late))
 
     def of(self, operands: Sequence[Value], *results: Value) -> Plan:
         """Return the plan with other values in the place of its operands and results, as a part of another plan.
@@ -67,34 +78,63 @@ class Plan:
         given |= {Placeholder(None, k): one for k, one in enumerate(results)}
         known: dict[Any, Any] = {}
 
-        def other(value: Any) -> Any:
-            if isinstance(value, list | tuple) and not isinstance(value, Placeholder):
-                return [other(one) for one in value] if has_values(value) else value
-            if not isinstance(value, VALUES):
-                return value
-            if isinstance(value, Placeholder):
-                return given.get(value, value)
-            found = known.get(value)
+        def other(one: Any) -> Any:
+            kind = type(one)
+            if kind is Placeholder:
+                return given.get(one, one)
+            if kind in LISTS:
+                return [*map(other, one)] if has_values(one) else one
+            if kind not in MADE:
+                return one
+            found = known.get(one)
             if found is None:
-                if isinstance(value, Temporary):
-                    found = Temporary(value.shape, value.dtype)
-                elif isinstance(value, View):
-                    found = View(other(value.source), value.shape, value.places, value.axes)
-                elif isinstance(value, Converted):
-                    found = Converted(other(value.source), value.is_number)
-                else:
-                    found = Check(other(value.indices), value.size, value.mode, value.names)
-                known[value] = found
+                found = known[one] = kind(*[other(getattr(one, name)) for name in kind.__slots__])
             return found
 
-        return Plan(
-            *(
-                Launch(one.primitive, *map(other, one.arguments), names=one.names)
-                if isinstance(one, Launch)
-                else other(one)
-                for one in self.steps
-            )
-        )
+        def other_step(step: Step) -> Step:
+            if isinstance(step, Launch):
+                return Launch(step.primitive, *map(other, step.arguments), names=step.names)
+            if isinstance(step, Call):
+                return Call(step.function, other(step.operands), other(step.results), step.returns)
+            made: Check = other(step)
+            return made
+
+        return Plan(*map(other_step, self.steps))
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether another plan has the same steps on the same values, whichever objects stand for these.
+
+        Primitives, functions and arrays among the arguments must be the same objects, if they have no equality.
+        """
+        return self is other or (isinstance(other, Plan) and self._structure == other._structure)
+
+    def __hash__(self) -> int:
+        return hash(self._structure)
+
+    @lazy
+    def _structure(self) -> Hashable:
+        """The plan with a number for each value that it makes, in the order of their first use."""
+        numbers: dict[Any, int] = {}
+
+        def key(one: Any) -> Hashable:
+            if type(one) in LISTS:
+                return type(one), *map(key, one)
+            if isinstance(one, MADE):
+                if one in numbers:
+                    return numbers[one]
+                numbers[one] = len(numbers)
+            if isinstance(one, (*MADE, Launch, Call)):
+                return type(one), *(key(getattr(one, name)) for name in one.__slots__)
+            if isinstance(one, Placeholder):
+                return Placeholder, *one
+            if isinstance(one, Mapping):
+                return frozenset(one.items())
+            try:
+                return exact(one)
+            except Inexact:
+                return (type(one), one) if isinstance(one, Hashable) else id(one)
+
+        return *map(key, self.steps), self.copy, self.late
 
     @property
     def single(self) -> Single | None:

@@ -1,8 +1,12 @@
-"""The steps of plans: launches of primitives and checks of indices, and the values that they read and write."""
+"""The steps of plans: launches of primitives and checks of indices, and the values that they read and write.
+
+None is changed once it is made. Two values are the same if they are one object; plans compare what they are made of.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -11,18 +15,18 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Placeholder
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Temporary:
     """A value that a step writes and later ones read. It has memory of its own from the first step to the last.
 
     shape, dtype: of the array.
     """
 
-    __slots__ = ("dtype", "shape")
-
-    def __init__(self, shape: Dims, dtype: np.dtype[Any]) -> None:
-        self.shape, self.dtype = tuple(shape), dtype
+    shape: Dims
+    dtype: np.dtype[Any]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class View:
     """A value in the memory of another one, in another shape.
 
@@ -30,28 +34,23 @@ class View:
     them, the source is reshaped.
     """
 
-    __slots__ = ("axes", "places", "shape", "source")
-
-    def __init__(
-        self,
-        source: Value,
-        shape: Dims | None = None,
-        places: tuple[slice | int, ...] | None = None,
-        axes: tuple[int | None, ...] | None = None,
-    ) -> None:
-        self.source, self.shape, self.places, self.axes = source, shape, places, axes
+    source: Value
+    shape: Dims | None = None
+    places: tuple[slice | int, ...] | None = None
+    axes: tuple[int | None, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Check:
     """A step that checks indices, and the value of those that a primitive reads, of the type of `resolved_type`.
 
     indices: a value. size: of the axis. mode: of `gather`, for indices outside of the axis. names: as in Launch.
     """
 
-    __slots__ = ("indices", "mode", "names", "size")
-
-    def __init__(self, indices: Value, size: int, mode: str, names: Mapping[str, str] | None = None) -> None:
-        self.indices, self.size, self.mode, self.names = indices, size, mode, names
+    indices: Value
+    size: int
+    mode: str
+    names: Mapping[str, str] | None = None
 
 
 def operands(count: int) -> Sequence[Placeholder]:
@@ -64,25 +63,26 @@ def results(count: int) -> Sequence[Placeholder]:
     return tuple(Placeholder(None, number) for number in range(count))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Converted:
     """A value in the form that operators accept: C-contiguous, and an array.
 
     source: the other value, or a constant. is_number: whether it is a number, which an array is made of.
     """
 
-    __slots__ = ("is_number", "source")
-
-    def __init__(self, source: Any, is_number: bool = False) -> None:
-        self.source, self.is_number = source, is_number
+    source: Any
+    is_number: bool = False
 
 
 Value: TypeAlias = Placeholder | Temporary | View | Check | Converted
 """An array of a plan."""
 
-VALUES: Final = Placeholder, Temporary, View, Check, Converted
+MADE: Final = Temporary, View, Check, Converted
+VALUES: Final = Placeholder, *MADE
 LISTS: Final = list, tuple
 
 
+@dataclass(frozen=True, slots=True, eq=False, init=False)
 class Launch:
     """A step that is one launch.
 
@@ -91,33 +91,40 @@ class Launch:
     differently, where they are others than those of the whole kernel.
     """
 
-    __slots__ = ("arguments", "names", "primitive")
+    primitive: Any
+    arguments: Sequence[Any]
+    names: Mapping[str, str] | None
 
     def __init__(self, primitive: Any, *arguments: Any, names: Mapping[str, str] | None = None) -> None:
-        self.primitive, self.arguments, self.names = primitive, arguments, names
+        set_once = object.__setattr__
+        set_once(self, "primitive", primitive)
+        set_once(self, "arguments", arguments)
+        set_once(self, "names", names)
 
 
+@dataclass(frozen=True, slots=True)
 class Function:
     """A function that launches, as a primitive of a step: (stream, arguments)."""
 
-    __slots__ = ("Launch",)
-
-    def __init__(self, function: Callable[..., None]) -> None:
-        self.Launch = function
+    Launch: Callable[..., None]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Call:
     """A step that a function does: (arrays, operands, results), or, if it `returns` the results, (arrays, operands).
 
-    arguments: the operands and the results.
+    Operands may be constants.
     """
 
-    __slots__ = ("arguments", "function", "returns")
+    function: Callable[..., Any]
+    operands: Sequence[Any]
+    results: Sequence[Value]
+    returns: bool = False
 
-    def __init__(
-        self, function: Callable[..., Any], operands: Sequence[Any], results: Sequence[Value], *, returns: bool = False
-    ) -> None:
-        self.function, self.arguments, self.returns = function, (operands, results), returns
+    @property
+    def arguments(self) -> Sequence[Sequence[Any]]:
+        """The operands and the results."""
+        return self.operands, self.results
 
 
 Step: TypeAlias = Launch | Check | Call

@@ -11,7 +11,7 @@ from ep.include.arrays import RESULT, Placeholder
 from ep.include.errors import ArgumentValueError
 from ep.ops.declare.operator import operator_named
 from ep.run.plan import Plan
-from ep.run.steps import Check, Function, Launch, Temporary, View
+from ep.run.steps import Call, Check, Converted, Function, Launch, Temporary, View
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 X, Y = Placeholder(0), Placeholder(1)
@@ -170,6 +170,88 @@ def test_plans_of_one_launch():
         [Check(X, 5, "raise")],
     ):
         assert Plan(*steps).single is None
+
+
+def made(shape=(2, 3), constant=0.5, names=None, mode="raise", swapped=False, places=(0, slice(1, 2)), late=(1,)):
+    """Return a new plan, on new values, of the same primitives."""
+    t, u = Temporary(shape, FLOAT), Temporary(shape, FLOAT)
+    read = [u, t] if swapped else [t, u]
+    return Plan(
+        Check(Y, 4, mode, names),
+        Launch(ADD, View(X, shape), constant, t),
+        Launch(Function(add), t, t, u),
+        Launch(TOTAL, read, View(RESULT, places=places), names={"parts": "x"}),
+        Call(add, [Converted(X), np.float32], [t], returns=True),
+        copy=Launch(ADD, X, 0, RESULT),
+        late=late,
+    )
+
+
+def test_equal_plans_are_one_key():
+    plan = made()
+    assert plan == made()
+    assert hash(plan) == hash(made())
+    assert {plan: 1}[made()] == 1
+    assert Plan(*plan.steps) == Plan(*plan.steps).of([X, Y], RESULT) == Plan(plan)
+    assert plan != plan.steps
+    assert Plan() == Plan()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"shape": (3, 2)},
+        {"constant": 1.5},
+        {"names": {"indices": "rows"}},
+        {"mode": "clip"},
+        {"swapped": True},
+        {"places": (0, slice(1, 3))},
+        {"late": None},
+    ],
+    ids=str,
+)
+def test_plans_that_differ_in_anything_are_unequal(change):
+    assert made(**change) != made()
+    assert made(**change) == made(**change)
+    assert len({made(), made(**change)}) == 2
+
+
+@pytest.mark.parametrize(
+    "pair", [(0.0, -0.0), (1, 1.0), (1, True), ((1, 2), [1, 2]), (np.ones(2), np.ones(2))], ids=str
+)
+def test_constants_that_only_compare_equal_make_other_plans(pair):
+    one, other = (made(constant=constant) for constant in pair)
+    assert one != other
+    assert one == made(constant=pair[0])
+    assert made(constant=float("nan")) == made(constant=float("nan"))
+
+
+def test_which_values_steps_share_is_part_of_a_plan():
+    def steps(of_second, of_third):
+        t = [Temporary((2,), INT) for _ in range(2)]
+        return Plan(Launch(ADD, X, Y, t[0]), Launch(ADD, X, Y, t[of_second]), Launch(ADD, t[of_third], X, RESULT))
+
+    plans = [steps(*numbers) for numbers in ((0, 0), (1, 0), (1, 1))]
+    assert len({*plans, *(steps(*numbers) for numbers in ((0, 0), (1, 0), (1, 1)))}) == 3
+    view = View(X, (2,))
+    shared = Plan(Launch(ADD, view, view, RESULT))
+    assert shared != Plan(Launch(ADD, View(X, (2,)), View(X, (2,)), RESULT))
+
+
+def test_plans_of_an_operator_are_equal_if_they_launch_the_same():
+    softmax = operator_named("softmax")
+    x = np.zeros((5, 3), np.float32)
+    plans = [softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": axis}).launches for axis in (0, 0, 1)]
+    assert plans[0] == plans[1] != plans[2]
+    assert plans[0] is not plans[1]
+
+
+def test_plans_and_steps_are_never_changed():
+    plan, t = made(), Temporary((2,), INT)
+    changed = [(t, "shape"), (View(t), "source"), (plan.steps[0], "size"), (plan.steps[1], "arguments")]
+    for one, name in (*changed, (plan.steps[4], "returns"), (plan, "steps"), (Converted(t), "source"), (ADD, "Launch")):
+        with pytest.raises(AttributeError):
+            setattr(one, name, None)
 
 
 def test_a_plan_is_shown():
