@@ -130,7 +130,7 @@ class Block:
         if assignments is None:
             return Explanation((), (), (), {})
         names = {lazy.view: f"view {k}" for k, (_, _, lazy) in enumerate(self._views) if lazy.view is not None}
-        return assignments.program.schedule.explain(names)
+        return assignments.program.explain(names)
 
     def __exit__(self, kind: Any, *error: Any) -> None:
         self._state = "has ended"

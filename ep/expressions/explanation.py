@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 import unicodedata
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -13,8 +14,10 @@ import numpy as np
 
 from ep.expressions.group import Group
 from ep.expressions.layers import Edge, Layout, longest_paths
+from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Node
 from ep.include.shown import Lines
+from ep.run.steps import VALUES, Check, Step, Temporary, Value, sources, values_in
 
 _CHARACTER: Final = 7.3  # the width of a character in the widest monospaced fonts, at 12 pixels
 _LINE: Final = 16.0
@@ -30,16 +33,17 @@ _STYLE: Final = (
 
 
 class Part(NamedTuple):
-    """One step of a program.
+    """What one group of values becomes in the plan.
 
-    kind: the kind of kernel, or "operator". read, written: bytes. cuts: for each value of another kernel that it reads,
-    the reason why it does not compute this value itself.
+    kind: the kind of kernel, or "operator", or "view". read, written: bytes. work: its launches, if there are several,
+    and the bytes of the temporary values between them. cuts: as of `Schedule.cuts`.
     """
 
     group: Group
     kind: str
     read: int
     written: int
+    work: str
     cuts: Mapping[int, str]
 
 
@@ -57,9 +61,11 @@ class Explanation(Lines):
     ) -> Explanation:
         """names: the names of the inputs, by position."""
         lines = []
-        for k, (group, kind, read, written, cuts) in enumerate(parts):
+        for k, (group, kind, read, written, work, cuts) in enumerate(parts):
             of = " ".join(operation(nodes[one]) for one in group.values)
             lines.append(f"{k}: {kind} of {of}; reads {read} bytes, writes {written}")
+            if work:
+                lines.append(f"   {work}")
             if group.why:
                 lines.append(f"   alone: {group.why}")
             if group.product is not None:
@@ -140,6 +146,7 @@ class Explanation(Lines):
             layers["written", one] = last
             edges.append(Edge(("op", one), ("written", one)))
         title = [(f"{k}: {part.kind}", "t"), (f"reads {part.read} bytes, writes {part.written}", "")]
+        title += [(line, "") for line in textwrap.wrap(part.work, _MOST_CHARACTERS)]
         kind = "alone" if group.why else "kernel"
         return _Box(kind, [*title, *_why("alone: ", group.why)], inside, edges, layers)
 
@@ -203,6 +210,50 @@ class _Box:
             to_right, down = self._layout.places[name]
             made.append(box.drawn(left + to_right, top + down))
         return "\n".join(filter(None, made))
+
+
+def explained(
+    schedule: Schedule, steps: Sequence[tuple[int, Step]], returned: Collection[Any], names: Mapping[int, str]
+) -> Explanation:
+    """Return the explanation of a plan.
+
+    steps: of the plan, with the numbers of their groups. returned: the values that are its results. names: of the
+    inputs, by position.
+    """
+    launches: list[list[str]] = [[] for _ in schedule.groups]
+    users = dict[Value, set[int]]()
+    for k, step in steps:
+        launches[k] += [] if isinstance(step, Check) else [step.name]
+        for one in (source for value in values_in(step) for source in sources(value)):
+            users.setdefault(one, set()).add(k)
+    between = [0] * len(launches)
+    for made in users.keys() - {one for one in returned if isinstance(one, VALUES)}:
+        if isinstance(made, Temporary) and len(users[made]) == 1:
+            between[min(users[made])] += _bytes(made)
+    nodes, parts = schedule.nodes, []
+    for k, group in enumerate(schedule.groups):
+        work = f"launches {', '.join(launches[k])}" if len(launches[k]) > 1 else ""
+        work += f"; {between[k]} bytes between them" if work and between[k] else ""
+        read, written = (sum(_bytes(nodes[one]) for one in some) for some in (group.sources, group.results))
+        for value in group.values if not group.why else ():
+            if schedule.is_gather(value) and nodes[value].inputs[0] in group.sources:  # not all rows are read
+                read -= max(_bytes(nodes[nodes[value].inputs[0]]) - _bytes(nodes[value]), 0)
+        if schedule.is_view(group):
+            read = written = 0
+        parts.append(Part(group, _kind(schedule, group), read, written, work, schedule.cuts(group)))
+    return Explanation(parts, nodes, schedule.results, names)
+
+
+def _kind(schedule: Schedule, group: Group) -> str:
+    if group.structure is None:
+        return "view" if schedule.is_view(group) else "operator"
+    if group.product is not None:
+        return "product kernel"
+    return "reduce kernel" if group.gone else "row kernel" if group.structure.has_rows else "map kernel"
+
+
+def _bytes(array: Node | Temporary) -> int:
+    return math.prod(array.shape) * array.dtype.itemsize
 
 
 def operation(node: Node) -> str:

@@ -192,7 +192,7 @@ class Fused(Generic[P, R]):
         found = self._find(args, kwargs)[2]
         if found is None:
             raise refusal("explain() of arrays that are not computed yet", "give it arrays")
-        return found.program.schedule.explain(found.names_of(self._names(args, kwargs)))
+        return found.program.explain(found.names_of(self._names(args, kwargs)))
 
     def _find(self, args: Any, kwargs: Any) -> tuple[Any, list[Any], _Trace | None]:
         """Return the reader of the arrays, the leaves of the arguments, and their trace, which is made if necessary.

@@ -26,8 +26,9 @@ class Lowering:
 
     inputs: the positions of the arrays and numbers that it reads, in the order of the plan's operands. steps: with the
     numbers of their groups. renamed: for each group, the names of the operator for arguments of launches. chosen: the
-    kernels that operators had. is_repeatable: whether all launches depend on shapes and attributes only. constants: the
-    arrays that are in the same memory in each call. changing: those among them whose elements may change.
+    kernels that operators had. is_repeatable: whether all launches depend on shapes and attributes only. returned: the
+    results of the plan, values or constants. constants: the arrays that are in the same memory in each call. changing:
+    those among them whose elements may change.
     """
 
     def __init__(self, program: Any, trace: Trace, memory: Memory | None) -> None:
@@ -67,7 +68,7 @@ class Lowering:
             self._placed[made] = None  # type: ignore[index]
         for k, group in enumerate(groups):
             (self._add_operator if group.structure is None else self._add_kernel)(k, group)
-        self._returned = [self._array(one) for one in program.results]
+        self.returned = [self._array(one) for one in program.results]
 
     @property
     def plan(self) -> Plan:
@@ -79,7 +80,7 @@ class Lowering:
         return Routine(
             self.steps,
             len(self.inputs),
-            self._returned,
+            self.returned,
             own=self._own,
             placed=None if self._placed is None else [*self._placed],
             given=self._given,

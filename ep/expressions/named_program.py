@@ -84,7 +84,7 @@ class NamedProgram:
         memory: Any = self.program.memory
         names = {position: name for name, position in self.given.items()} | {**constants}
         return [
-            self.program.schedule.explain(names),
+            self.program.explain(names),
             f"memory: {memory.num_bytes:,} bytes in one piece for {len(memory.values)} values; "
             f"those needed at once have {memory.most_live:,} at most",
             f"computed when planning: {self.num_folded} operators on constants{computed}; "

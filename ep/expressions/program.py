@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from ep.common.notice import Wait
 from ep.common.progress import Progress
+from ep.expressions.explanation import Explanation, explained
 from ep.expressions.lowering import Lowering
 from ep.expressions.memory import Arena, Memory
 from ep.expressions.schedule import Schedule
@@ -52,8 +53,14 @@ class Program:
         lowered = Lowering(self, self._trace, self.memory)
         self.chosen, self.inputs = [*lowered.chosen.items()], lowered.inputs
         self.plan, self.routine = lowered.plan, lowered.routine()
+        self._explained = partial(explained, self.schedule, lowered.steps, lowered.returned)
         self._renamed, self._derived, self.is_repeatable = lowered.renamed, lowered.derived, lowered.is_repeatable
         self.constants, self.changing = lowered.constants, lowered.changing
+
+    def explain(self, names: Mapping[int, str]) -> Explanation:
+        """Return the explanation of the plan, as text and for a drawing. names: those of inputs, by position."""
+        self.renewed()
+        return self._explained(names)
 
     def in_memory(self, base: Arrays, block: Array) -> list[Array]:
         """Return all arrays in memory that the program uses. block: of as many bytes as `Memory` has."""

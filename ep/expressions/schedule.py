@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 
-from ep.expressions.explanation import Explanation, Part
 from ep.expressions.group import Group, Strided
 from ep.expressions.grouping import Grouping
 from ep.expressions.in_place import InPlace
@@ -139,30 +137,14 @@ class Schedule:
         group.sources = [one for one in group.sources if self.nodes[one].constant is None]
         StructureOf(self.nodes, group, self._round_each)
 
-    def explain(self, names: Mapping[int, str]) -> Explanation:
-        """Return a description of each step, as text and for a drawing; names: those of inputs, by position."""
-        return Explanation([self._part(group) for group in self.groups], self.nodes, self.results, names)
-
-    def _part(self, group: Group) -> Part:
-        read, written = (sum(_bytes(self.nodes[one]) for one in some) for some in (group.sources, group.results))
-        for value in group.values if not group.why else ():
-            if self.is_gather(value) and self.nodes[value].inputs[0] in group.sources:  # not all rows are read
-                read -= max(_bytes(self.nodes[self.nodes[value].inputs[0]]) - _bytes(self.nodes[value]), 0)
-        if group.why:
-            return Part(group, "view", 0, 0, {}) if self.is_view(group) else Part(group, "operator", read, written, {})
-        has_rows = group.structure is not None and group.structure.has_rows
-        cuts = {}
+    def cuts(self, group: Group) -> Mapping[int, str]:
+        """Return the values of other kernels that a kernel reads, each with the reason why it does not compute it."""
+        found = {}
         for source in group.sources:
             node = self.nodes[source]
-            if node.operator is not None and not self._rules.why_alone(node):
+            if not group.why and node.operator is not None and not self._rules.why_alone(node):
                 same = node.shape == group.shape
-                cuts[source] = "the kernel before is full, or waits for less" if same else f"its shape is {node.shape}"
+                found[source] = "the kernel before is full, or waits for less" if same else f"its shape is {node.shape}"
                 if group.product is not None and source in self.nodes[group.product].inputs:
-                    cuts[source] = "the product reads all of it"
-        kind = "reduce kernel" if group.gone else "row kernel" if has_rows else "map kernel"
-        kind = kind if group.product is None else "product kernel"
-        return Part(group, kind, read, written, cuts)
-
-
-def _bytes(node: Node) -> int:
-    return math.prod(node.shape) * node.data_type.itemsize
+                    found[source] = "the product reads all of it"
+        return found

@@ -25,7 +25,6 @@ from ep.run.steps import (
     Call,
     Check,
     Converted,
-    Function,
     Launch,
     Step,
     Temporary,
@@ -229,9 +228,6 @@ def _lines(steps: Sequence[Step]) -> Iterator[str]:
                 yield f"{names[one]} = check({name(one.indices)}, {one.size}, {one.mode!r})"
         if isinstance(step, Call):
             operands, results = (f"[{', '.join(map(name, some))}]" for some in step.arguments)
-            yield f"{getattr(step.function, '__qualname__', type(step.function).__qualname__)}({operands}, {results})"
+            yield f"{step.name}({operands}, {results})"
         if isinstance(step, Launch):
-            primitive = step.primitive
-            launcher: Any = primitive.Launch if isinstance(primitive, Function) else type(primitive)
-            called = launcher.__qualname__.partition(".<locals>")[0]
-            yield f"{called}({', '.join(map(name, step.arguments))})"
+            yield f"{step.name}({', '.join(map(name, step.arguments))})"

@@ -101,6 +101,16 @@ class Launch:
         set_once(self, "arguments", arguments)
         set_once(self, "names", names)
 
+    @property
+    def name(self) -> str:
+        """The name of the primitive, with that of its op, or of the function."""
+        request = getattr(self.primitive, "request", None)
+        if request is not None:
+            return f"{request.interface.__name__}{'' if request.op is None else f'.{request.op.name}'}"
+        launcher: Any = self.primitive.Launch if isinstance(self.primitive, Function) else type(self.primitive)
+        name: str = launcher.__qualname__.partition(".<locals>")[0]
+        return name
+
 
 @dataclass(frozen=True, slots=True)
 class Function:
@@ -125,6 +135,11 @@ class Call:
     def arguments(self) -> Sequence[Sequence[Any]]:
         """The operands and the results."""
         return self.operands, self.results
+
+    @property
+    def name(self) -> str:
+        """The name of the function."""
+        return getattr(self.function, "__qualname__", type(self.function).__qualname__)
 
 
 Step: TypeAlias = Launch | Check | Call

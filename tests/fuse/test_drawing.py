@@ -57,6 +57,15 @@ def test_each_kernel_and_operator_is_drawn(name, rng):
     check(fused.explain(*expression.draw(rng, ROWS, COLUMNS)))
 
 
+def test_the_launches_of_an_operator_are_shown():
+    """With the memory between them; those of kernels, which are one launch each, are not."""
+    softmax = ep.fuse(lambda x: ep.ops.softmax(x, axis=1) + 1)
+    said = softmax.explain(np.ones((3, 5, 7), np.float32))
+    assert "   launches Permute, Softmax, Permute; 420 bytes between them" in str(said).splitlines()
+    assert str(said).count("launches") == 1
+    assert "launches Permute, Softmax, Permute; 420 bytes between them" in " ".join(check(said))
+
+
 def test_types_reasons_constants_and_names_of_arguments():
     @ep.fuse
     def f(x, w):

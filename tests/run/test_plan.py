@@ -274,12 +274,25 @@ def test_a_plan_is_shown():
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "attributes", "shown"),
+    [
+        ("relu", {}, "ElementwiseUnary.kRelu(x0, out, 15)"),
+        ("sum", {"axis": 0}, "Reduce.kSum((5, 3), x0, (0,), out)"),
+        ("permute", {"axes": (1, 0)}, "Permute(float32, (5, 3), x0, (1, 0), out)"),
+    ],
+)
+def test_launches_show_the_primitive_and_its_op(name, attributes, shown):
+    operator, x = operator_named(name), np.zeros((5, 3), np.float32)
+    assert str(operator.prepare(ep.DeviceType.kCPU, [x], operator.resolve(x, **attributes)).launches) == shown
+
+
 def test_the_plan_of_an_operator_is_shown():
     softmax, x = operator_named("softmax"), np.zeros((5, 3), np.float32)
     plan = softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": 0}).launches
     assert [line.partition("(")[0].rpartition(".")[2] for line in str(plan).splitlines()] == [
         "t0 = empty",
-        "PermuteImpl",
-        "SoftmaxImpl",
-        "PermuteImpl",
+        "Permute",
+        "Softmax",
+        "Permute",
     ]
