@@ -16,6 +16,8 @@ import ep
 import ep.onnx
 from ep import DeviceType
 from ep.ops import copy_to_host
+from ep.ops.declare.operator import operator_named
+from ep.ops.kernels import Kernel, registry
 from ep.testing.device_under_test import DeviceUnderTest
 from tests.fuse.placing import placed
 from tests.onnx.test_models import model_of
@@ -67,6 +69,17 @@ def softmax(x):
     return e / e.sum(-1, keepdims=True)
 
 
+def steps(x, table, at, rate=0.5):
+    """Return values of a map, of a gather, of a sort that no kernel joins, and of a product."""
+    rows = ep.ops.gather(table, at, mode="wrap_negative")
+    return ep.ops.tanh(x * rate), ep.ops.sort(rows + x), ep.ops.matmul(ep.ops.permute(x, (1, 0)), rows)
+
+
+def scaled(_):
+    fused = ep.fuse(lambda x, y, rate: ep.ops.tanh(x) * rate + y)
+    return lambda x, y: fused(x, y, 3.0)
+
+
 class Call(NamedTuple):
     """A call to repeat.
 
@@ -115,6 +128,13 @@ CALLS = {
         (X, INDICES),
         lambda x, at: np.tanh(x[at]) * 2,
         7,
+    ),
+    "a fused map with a number": Call(scaled, (X, ROW), lambda x, y: np.tanh(x) * 3 + y, 8),
+    "fused operators": Call(
+        lambda _: ep.fuse(steps),
+        ((3, 7), X, INDICES),
+        lambda x, table, at: (np.tanh(x / 2), np.sort(table[at] + x, -1), x.T @ table[at]),
+        10,
     ),
     "a gradient": Call(
         lambda _: ep.grad(lambda x, y: ep.ops.sum(ep.ops.square(x * y))), (X, X), lambda x, y: 2 * x * y * y, 4
@@ -222,3 +242,88 @@ def test_a_forked_child_repeats_calls(call, cpu, rng):
     if child == 0:
         os._exit(0 if bits(on_host(function, cpu, arrays)) == wanted else 3)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def given(rng, device):
+    return [placed(device, one) for one in drawn(CALLS["fused operators"], rng)]
+
+
+def test_numbers_may_change_and_results_stay(device, rng):
+    fused, kept = ep.fuse(steps), []
+    for rate in (0.5, 0.5, -3.0, np.float32(2), 7.25):
+        arguments = *given(rng, device), rate
+        kept.append((fused(*arguments), bits(map(copy_to_host, ep.fuse(steps)(*arguments)))))
+    for found, expected in kept:  # later calls have not changed them
+        assert bits(map(copy_to_host, found)) == expected
+
+
+def test_indices_are_checked_in_each_call(device, rng):
+    fused = ep.fuse(steps)
+    x, table, at = given(rng, device)
+    wrong, negative = (placed(device, np.array([0, 1, last])) for last in (5, -1))
+    for indices in (negative, at):
+        expected = bits(map(copy_to_host, ep.fuse(steps)(x, table, indices)))
+        for _ in range(12):
+            assert bits(map(copy_to_host, fused(x, table, indices))) == expected
+            with pytest.raises(IndexError, match=r"indices(\.flat)?\[2\] is 5; the axis holds -5 \.\.\. 4"):
+                [*map(copy_to_host, fused(x, table, wrong))]
+
+
+def test_a_kernel_that_is_registered_meanwhile(monkeypatch, rng):
+    fused, x = ep.fuse(lambda x: ep.ops.argsort(ep.ops.tanh(x))), rng.standard_normal((5, 7), np.float32)
+    for _ in range(3):
+        expected = fused(x)
+    monkeypatch.setattr(registry, "_KERNELS", {name: [*some] for name, some in registry._KERNELS.items()})
+
+    class Threes(Kernel):
+        def compute(self, call):
+            call.outputs[0][...] = 3
+
+    registry.register_kernel("argsort", priority=1000)(Threes)
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(x), np.full((5, 7), 3))
+    monkeypatch.undo()
+    operator_named("argsort").forget()
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(x), expected)
+
+
+def test_large_intermediate_values_are_not_all_in_memory_at_once(rng):
+    """The memory of a value is free as soon as nothing reads it any more."""
+    fused = ep.fuse(lambda x: ep.ops.sort(ep.ops.sort(ep.ops.sort(ep.ops.sort(x) * 2) * 3) * 5))
+    x = rng.standard_normal((3, 2**18), np.float32)
+    expected = np.sort(x, -1) * np.float32(2) * np.float32(3) * np.float32(5)
+    for _ in range(3):
+        np.testing.assert_array_equal(fused(x), expected)
+
+
+@pytest.mark.parametrize("size", [13, 2**17])
+def test_results_in_given_arrays(rng, size):
+    x, y = (rng.standard_normal((5, size), np.float32) for _ in range(2))
+    fused = ep.fuse(lambda x, y: (ep.ops.tanh(x) * y, ep.ops.sort(x + y)))
+    expected = ep.fuse(lambda x, y: (ep.ops.tanh(x) * y, ep.ops.sort(x + y)))(x, y)
+    for _ in range(5):
+        out = np.empty_like(x), np.empty_like(x)
+        found = fused(x, y, out=out)
+        assert all(one is other for one, other in zip(found, out, strict=True))
+        assert bits(found) == bits(expected)
+        wide = np.zeros((5, 2 * size), np.float32)
+        assert bits(fused(x, y, out=(wide[:, ::2], None))) == bits(expected)
+        assert not wide[:, 1::2].any()
+        own, shared = x.copy(), np.empty(6 * size, np.float32)
+        assert bits(fused(own, y, out=(own, None))) == bits(expected)
+        with pytest.raises(ValueError, match=r"out\[1\] overlaps out\[0\]"):
+            fused(x, y, out=(shared[: 5 * size].reshape(5, size), shared[size:].reshape(5, size)))
+        with pytest.raises(TypeError, match=r"out\[1\] has dtype float64"):
+            fused(x, y, out=(None, np.empty((5, size))))
+        assert bits(fused(x, y)) == bits(expected)
+
+
+def test_few_functions_of_python_run_with_given_arrays(rng):
+    x, out = rng.standard_normal((5, 13), F32), np.empty((5, 13), F32)
+    fused = ep.fuse(lambda x: ep.ops.tanh(x) * 2.0)
+    for _ in range(3):
+        expected = fused(x).copy()
+        fused(x, out=out)
+    assert calls_of(lambda: fused(x, out=out)) - 1 <= 6
+    np.testing.assert_array_equal(out, expected)
