@@ -15,7 +15,7 @@ from ep.include.shown import in_short
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.gradients import OF_FUNCTIONS
-from ep.ops.heads import Block, Heads
+from ep.ops.heads import AttentionBlock, Heads
 from ep.ops.joined import joined, note_gradient
 from ep.ops.operands import check_real
 from ep.ops.shapes import check_broadcasts, check_shape
@@ -144,7 +144,7 @@ def _gradients(dy: Any, q: Any, k: Any, v: Any, y: Any, lse: Any, mask: Any, opt
     return [*found, in_type(summed_to(by_mask, mask), mask.dtype)]
 
 
-def _mixed(block: Block) -> list[Any]:
+def _mixed(block: AttentionBlock) -> list[Any]:
     """Return the mixtures of a block, and the logarithms of the sums of exponentials."""
     where, add = FUNCTIONS["where"], FUNCTIONS["add"]
     products = block.products()
@@ -158,7 +158,7 @@ def _mixed(block: Block) -> list[Any]:
     return [mixed, block.together(add(FUNCTIONS["log"](total), most))]
 
 
-def _slopes(block: Block) -> list[Any]:
+def _slopes(block: AttentionBlock) -> list[Any]:
     """Return the gradients of a block by q, k and v."""
     parts, by_sums = _parts_and_slopes(block)
     if block.softcap:
@@ -170,12 +170,12 @@ def _slopes(block: Block) -> list[Any]:
     return [by_q, by_k, block.product(block.together(parts), block.by_row[1], True, False)]
 
 
-def _sum_slopes(block: Block) -> list[Any]:
+def _sum_slopes(block: AttentionBlock) -> list[Any]:
     """Return the gradients of a block by the sums of products and a mask."""
     return [_parts_and_slopes(block)[1]]
 
 
-def _parts_and_slopes(block: Block) -> tuple[Any, Any]:
+def _parts_and_slopes(block: AttentionBlock) -> tuple[Any, Any]:
     """Return the parts of keys in mixtures, and the gradients by the numbers of which these are the softmax."""
     _, dy, lse, along = block.by_row
     sub = FUNCTIONS["sub"]

@@ -29,7 +29,7 @@ CAUSAL_ROWS: Final = 2**7
 """The fewest rows of a block that reads fewer keys than there are, as causal attention lets it."""
 
 
-class Block(NamedTuple):
+class AttentionBlock(NamedTuple):
     """What is computed at a time: rows of some heads.
 
     by_row: arrays of shape (units, heads, shared * rows, ...), the queries first. k, v: (units, heads, keys, ...).
@@ -130,7 +130,7 @@ class Heads:
         self.k, self.v = (viewed(one, (self.units, self.per, *one.shape[-2:])) for one in (k, v))
 
     def by_blocks(
-        self, by_row: Sequence[Any], step: Callable[[Block], list[Any]], *, is_whole: bool = False
+        self, by_row: Sequence[Any], step: Callable[[AttentionBlock], list[Any]], *, is_whole: bool = False
     ) -> Iterator[Rows]:
         """Yield the results of a step for all rows.
 
@@ -162,7 +162,7 @@ class Heads:
             places = [] if self.last is None else [np.arange(begin, end)[:, None] + self.last, np.arange(keys)]
             held = [arrays.copy_from_host(one.astype(np.int32)) for one in places]
             if is_whole:
-                block = Block(of_rows, k, v, mask, held, self.shared, self.scale, self.softcap, self.wide)
+                block = AttentionBlock(of_rows, k, v, mask, held, self.shared, self.scale, self.softcap, self.wide)
                 yield Rows(begin, end, keys, step(block))
                 continue
             parts = [*of_rows, k, v]
@@ -175,14 +175,14 @@ class Heads:
             found, _ = recurrence(parts, [], held)
             yield Rows(begin, end, keys, [viewed(one, (self.units, *one.shape[2:])) for one in found])
 
-    def _recurrence(self, step: Callable[[Block], list[Any]], num_by_row: int, has_mask: bool) -> Any:
+    def _recurrence(self, step: Callable[[AttentionBlock], list[Any]], num_by_row: int, has_mask: bool) -> Any:
         """Return the recurrence that computes a step for blocks of some units, one after the other."""
         rest, is_causal = (self.shared, self.scale, self.softcap, self.wide), self.last is not None
 
         def of_block(parts: list[Any], _: list[Any], others: list[Any]) -> tuple[list[Any], list[Any]]:
             *by_row, k, v = parts[: num_by_row + 2]
             mask = ([*parts[num_by_row + 2 :], *others[2 * is_causal :]] or [None])[0]
-            return step(Block(by_row, k, v, mask, others[: 2 * is_causal], *rest)), []
+            return step(AttentionBlock(by_row, k, v, mask, others[: 2 * is_causal], *rest)), []
 
         key = step.__module__, step.__qualname__, num_by_row, has_mask, is_causal, *rest
         return _RECURRENCES.keep(key, lambda: new_recurrence(of_block))

@@ -19,7 +19,7 @@ from ep.torch.section import RefusedError, Section, Target
 from ep.torch.sizing import Sizing, Symbols
 
 
-class SpecializedGraph(NamedTuple):
+class SpecializedModule(NamedTuple):
     """A graph for inputs of certain sizes.
 
     run: returns the results for a list of inputs, which it empties, so that none lives longer than needed. sections:
@@ -54,14 +54,14 @@ class CompiledGraph:
         plan = self._plans.get(key) or self._plans.keep(key, lambda: self.plan(args))
         return plan.run(args)
 
-    def any_plan(self) -> SpecializedGraph:
+    def any_plan(self) -> SpecializedModule:
         """Return a plan that there is; if there is none yet, one for the sizes that PyTorch traced the graph with."""
         for plan in (*self._plans.values(), *self._plans.older.values()):
             return plan  # type: ignore[no-any-return]
         said = [self._symbols.said[node] for node in self._symbols.placeholders]
         return self.plan([one.node.hint if isinstance(one, torch.SymFloat) else one for one in said])
 
-    def plan(self, args: Sequence[Any]) -> SpecializedGraph:
+    def plan(self, args: Sequence[Any]) -> SpecializedModule:
         """Return a new plan for inputs of some sizes."""
         with garbage_waits():
             plan, at_once = None, not self._plans
@@ -83,7 +83,7 @@ class CompiledGraph:
             raise NotImplementedError(f"PyTorch would compute {len(steps)} steps, and strict is set:\n  {listed}")
         return plan
 
-    def _planned(self, args: Sequence[Any], at_once: bool) -> SpecializedGraph:
+    def _planned(self, args: Sequence[Any], at_once: bool) -> SpecializedModule:
         """Return a plan: another graph, whose nodes are sections, and steps and views of PyTorch.
 
         at_once: whether the first call keeps the plan on disk. Raises RefusedError for nodes that `ep` does not compute
@@ -117,4 +117,4 @@ class CompiledGraph:
             sections.append(section)
         graph.output([value_of(one) for one in results])
         graph.set_codegen(_BoxedCodeGen())
-        return SpecializedGraph(GraphModule(self._module, graph).forward, sections, division.eager)
+        return SpecializedModule(GraphModule(self._module, graph).forward, sections, division.eager)

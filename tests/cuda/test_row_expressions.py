@@ -150,7 +150,7 @@ def test_an_element_joins_no_passes_apart():
         Step(BinaryOp.kSub, (3, 4), REAL),
     )
     program = RowProgram(Structure((REAL, DataType.kInt32), (), steps, (5,), reduced=(1,)))
-    assert [type(part).__name__ for part in program.parts] == ["Pass", "Chosen", "Stage"]
+    assert [type(part).__name__ for part in program.parts] == ["Pass", "ChosenElement", "Stage"]
 
 
 @pytest.mark.parametrize("cols", [3, 40, 300])

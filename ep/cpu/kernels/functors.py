@@ -16,7 +16,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import arithmetic_type, loader
 from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
 from ep.cpu.kernels.math_library import Precision, cpu_math_library, elementary_functions_of
-from ep.cpu.kernels.ordinary import Check, of_second, ordinary_form
+from ep.cpu.kernels.ordinary import ElementCheck, of_second, ordinary_form
 from ep.cpu.kernels.sign_bits import on_bits
 from ep.cpu.vector_math.lookup import has_register_tables
 from ep.cpu.vector_math.sets.beyond_buffer import WHICH
@@ -146,7 +146,7 @@ class ElementFunction(NamedTuple):
     attributes: tuple[Any, ...]
     vectorised: bool
     ordinary: Any = None
-    check: Check | None = None
+    check: ElementCheck | None = None
 
 
 @cache

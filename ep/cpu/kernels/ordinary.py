@@ -19,7 +19,7 @@ from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
 
 
-class Check(NamedTuple):
+class ElementCheck(NamedTuple):
     """A check for elements that are not ordinary.
 
     key: the compiled function of an element that returns a signed integer of the same width.
@@ -47,7 +47,7 @@ class Ordinary(NamedTuple):
 
     functions: Mapping[str, Any]
     exceeds: Callable[[Any, type[np.floating]], Any]
-    check: Callable[[type[np.floating]], Check] | None = None
+    check: Callable[[type[np.floating]], ElementCheck] | None = None
 
 
 def _bits(x: float, real_type: type[np.floating]) -> Any:
@@ -65,7 +65,7 @@ def _minimum(a, b):
     return select(a < b, a, b)
 
 
-def _normal(real_type: type[np.floating]) -> Check:
+def _normal(real_type: type[np.floating]) -> ElementCheck:
     """Return the check that elements are normal and positive."""
     least, infinity = (_bits(x, real_type) for x in (np.finfo(real_type).tiny, np.inf))
     integer = type(least)
@@ -76,13 +76,13 @@ def _normal(real_type: type[np.floating]) -> Check:
     def key(x):
         return integer(unsigned(unsigned(to_bits(x)) + offset))
 
-    return Check(key, integer(infinity + np.iinfo(integer).min - int(least)))
+    return ElementCheck(key, integer(infinity + np.iinfo(integer).min - int(least)))
 
 
-def _within(limit: float) -> Callable[[type[np.floating]], Check]:
+def _within(limit: float) -> Callable[[type[np.floating]], ElementCheck]:
     """Return the check that the magnitude of elements is at most `limit`."""
 
-    def check(real_type: type[np.floating]) -> Check:
+    def check(real_type: type[np.floating]) -> ElementCheck:
         limit_bits = _bits(limit, real_type)
         integer = type(limit_bits)
         magnitude_bits = integer(np.iinfo(integer).max)
@@ -91,12 +91,12 @@ def _within(limit: float) -> Callable[[type[np.floating]], Check]:
         def key(x):
             return integer(to_bits(x) & magnitude_bits)
 
-        return Check(key, integer(limit_bits + 1))
+        return ElementCheck(key, integer(limit_bits + 1))
 
     return check
 
 
-def _of_block(check: Callable[[type[np.floating]], Check]) -> Callable[[Any, type[np.floating]], Any]:
+def _of_block(check: Callable[[type[np.floating]], ElementCheck]) -> Callable[[Any, type[np.floating]], Any]:
     """Return the function `Ordinary.exceeds` for a check of one element."""
 
     def exceeds_of(load: Any, real_type: type[np.floating]) -> Any:

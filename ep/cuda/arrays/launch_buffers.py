@@ -22,7 +22,7 @@ from ep.cuda.device.stream import CudaStream
 from ep.cuda.device.stream import check_stream as check_stream
 from ep.cuda.driver.current import driver
 from ep.cuda.launch.known import ArrayTypes
-from ep.cuda.launch.recording import Recording
+from ep.cuda.launch.recording import LaunchRecording
 from ep.include.data_type import DataType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
@@ -106,7 +106,7 @@ def reader(stream: CudaStream) -> Reader:
         address = as_address(buffer, argument, data_type, num_elements, stream, writable=written)
         return address, address
 
-    return stream.traced(read_address) if type(stream) is Recording else read_address
+    return stream.traced(read_address) if type(stream) is LaunchRecording else read_address
 
 
 def reader_of_sides(stream: CudaStream, on_host: Mapping[str, bool]) -> Reader:

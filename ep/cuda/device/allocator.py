@@ -18,7 +18,7 @@ _CLASSES_PER_DOUBLING: Final = 8
 
 
 @dataclass(slots=True)
-class Block:
+class MemoryBlock:
     """A piece of device memory from CUDA. `epoch`: when it was freed, as a number of fences."""
 
     address: int
@@ -31,7 +31,7 @@ class Lease:
 
     __slots__ = ("_free", "block")
 
-    def __init__(self, block: Block, free: Callable[[Block], None]) -> None:
+    def __init__(self, block: MemoryBlock, free: Callable[[MemoryBlock], None]) -> None:
         self.block, self._free = block, free
 
     def __del__(self) -> None:
@@ -43,7 +43,7 @@ class HomeLease:
 
     __slots__ = ("_allocator", "block", "is_shared")
 
-    def __init__(self, block: Block, allocator: CachingAllocator) -> None:
+    def __init__(self, block: MemoryBlock, allocator: CachingAllocator) -> None:
         self.block, self._allocator, self.is_shared = block, allocator, False
 
     def __del__(self) -> None:
@@ -70,12 +70,13 @@ class CachingAllocator:
         self._driver, self._device, self._fence_streams, self._wait = driver, device, fence, wait
         self._lock = new_lock(Rank.MEMORY)
         self._epoch = 0
-        self._free: dict[int, deque[Block]] = {}  # by capacity, the longest free first; `free` appends without a lock
-        self._at_home: dict[int, deque[Block]] = {}  # those that only the home stream has used
+        # by capacity, the longest free first; `free` appends without a lock
+        self._free: dict[int, deque[MemoryBlock]] = {}
+        self._at_home: dict[int, deque[MemoryBlock]] = {}  # those that only the home stream has used
         self._home_is_shared = False
         self._held = 0  # bytes of all blocks, allocated or cached
 
-    def allocate(self, size: int) -> Block:
+    def allocate(self, size: int) -> MemoryBlock:
         """Return a block of at least `size` > 0 bytes.
 
         Raises MemoryError, with figures, if it fails after the cache was emptied.
@@ -110,7 +111,7 @@ class CachingAllocator:
         """Free all blocks of the home stream as shared ones from now on: graphs use them on any stream."""
         self._home_is_shared = True
 
-    def free_at_home(self, block: Block) -> None:
+    def free_at_home(self, block: MemoryBlock) -> None:
         """Free a block that only the home stream has used. Takes no lock, as `free`."""
         if self._home_is_shared:
             self.free(block)
@@ -120,7 +121,7 @@ class CachingAllocator:
         except KeyError:
             self._at_home.setdefault(block.capacity, deque()).append(block)
 
-    def allocate_new(self, size: int) -> Block:
+    def allocate_new(self, size: int) -> MemoryBlock:
         """Return a block that no work has ever used, on any stream; `free` takes it back.
 
         Raises the errors of `allocate`.
@@ -128,7 +129,7 @@ class CachingAllocator:
         with self._lock:
             return self._new_block(size, capacity_of(size))
 
-    def free(self, block: Block) -> None:
+    def free(self, block: MemoryBlock) -> None:
         """Free a block. Takes no lock and calls no driver, since the garbage collector may call it anywhere."""
         block.epoch = self._epoch
         self._free[block.capacity].append(block)
@@ -158,7 +159,7 @@ class CachingAllocator:
             f"ep has given out {self._held - cached:,} and caches {cached:,}"
         )
 
-    def _new_block(self, size: int, capacity: int) -> Block:
+    def _new_block(self, size: int, capacity: int) -> MemoryBlock:
         for attempt in (capacity, _aligned(size)):  # the exact size if memory is short
             try:
                 address = self._driver.alloc(self._device, attempt)
@@ -167,7 +168,7 @@ class CachingAllocator:
                 continue
             self._held += attempt
             self._free.setdefault(attempt, deque())
-            return Block(address, attempt)
+            return MemoryBlock(address, attempt)
         raise self.out_of_memory(size)
 
     def _fence(self) -> None:

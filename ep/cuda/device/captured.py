@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from ep.cuda.device.allocator import Block, Lease, capacity_of
+from ep.cuda.device.allocator import Lease, MemoryBlock, capacity_of
 from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.slots import HANDLE
 from ep.cuda.device.stream import CudaStream
@@ -30,7 +30,7 @@ class CapturedStream(CudaStream):
         self._state[HANDLE] = self.handle = -1  # until the capture
         self._home = home
         self._leases: list[Any] = []
-        self._free: dict[int, list[Block]] = {}  # by capacity
+        self._free: dict[int, list[MemoryBlock]] = {}  # by capacity
 
     def capture(self, work: Callable[[], T]) -> tuple[T, Graph]:
         """Return what `work` returns, and the graph of what it queues on this stream; raises its errors.
@@ -62,16 +62,16 @@ class CapturedStream(CudaStream):
         block = free.pop() if free else self._new_block(size)
         return block.address, Lease(block, self._take_back)
 
-    def _new_block(self, size: int) -> Block:
+    def _new_block(self, size: int) -> MemoryBlock:
         lease_of_size = self._device.lease_maker(size)
         if lease_of_size is None:
             raise MemoryError(f"the device has no {size:,} bytes")
         lease = lease_of_size()
         self._leases.append(lease)
-        block: Block = lease.block
+        block: MemoryBlock = lease.block
         return block
 
-    def _take_back(self, block: Block) -> None:
+    def _take_back(self, block: MemoryBlock) -> None:
         self._free.setdefault(block.capacity, []).append(block)
 
     @contextmanager

@@ -19,7 +19,7 @@ from ep.cuda.compile.memory import GLOBAL, SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
 from ep.cuda.engine.reduce.row_expression_plan import RowExpressionVariant, Storage, Way, kept_areas, kept_type
-from ep.cuda.engine.reduce.row_program import Chosen, RowProgram
+from ep.cuda.engine.reduce.row_program import ChosenElement, RowProgram
 from ep.include.data_type import DataType
 
 
@@ -129,7 +129,7 @@ class RowElements:
                 continue
             yield f"x{value}_{k} = load{value}(b{value}, {self._at(value, k, count, is_pack)})[0]{or_zero}"
 
-    def _read_one(self, part: Chosen) -> Iterator[str]:
+    def _read_one(self, part: ChosenElement) -> Iterator[str]:
         """Yield the elements of sources, in the place that an index chooses, from which an element is computed."""
         n, sources = part.written, [value for value in part.sources if self._has_elements(value)]
         self.names |= {"place_of": place_in_range(), f"zero{n}": self._zero(n)}
@@ -143,7 +143,7 @@ class RowElements:
             yield from (f"    {line}" for line in self._load(value, 1, is_pack=False))
             yield f"    c{n}_{value} = x{value}_0"
 
-    def _use_one(self, part: Chosen) -> Iterator[str]:
+    def _use_one(self, part: ChosenElement) -> Iterator[str]:
         """Yield the code by which the elements of sources that have been read for one element become those in use."""
         for value in filter(self._has_elements, part.sources):
             yield f"x{value}_0 = c{part.written}_{value}"

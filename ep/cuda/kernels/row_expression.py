@@ -24,7 +24,7 @@ from ep.cuda.compile.numba_cuda import shared_address
 from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
 from ep.cuda.engine.reduce.row_expression_plan import RowExpressionVariant, Storage, Way, element_bytes, exponentials
-from ep.cuda.engine.reduce.row_program import Chosen, Pass, Reduced, RowProgram, Softmax
+from ep.cuda.engine.reduce.row_program import ChosenElement, Pass, Reduced, RowProgram, Softmax
 from ep.cuda.kernels.expression import functor
 from ep.cuda.kernels.row_elements import RowElements
 from ep.cuda.kernels.row_functions import merged, merged_sums, merged_tops, of_first, softmax_parts
@@ -141,7 +141,7 @@ class _Text(RowElements):
             if isinstance(part, Stage):
                 yield from self._map(part, 0)
                 continue
-            if isinstance(part, Chosen):
+            if isinstance(part, ChosenElement):
                 yield from self._choose(part)
                 continue
             if self._meets and number:
@@ -263,7 +263,7 @@ class _Text(RowElements):
 
     # elements that are chosen
 
-    def _choose(self, part: Chosen) -> Iterator[str]:
+    def _choose(self, part: ChosenElement) -> Iterator[str]:
         """Yield the code by which each thread computes the element from those of sources, which it has read."""
         n = part.written
         yield from self._use_one(part)

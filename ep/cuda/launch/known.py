@@ -18,7 +18,7 @@ from ep.common.primitive.signature import Signature
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
 from ep.cuda.launch import layout
-from ep.cuda.launch.recording import Recording
+from ep.cuda.launch.recording import LaunchRecording
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
 
@@ -115,7 +115,7 @@ class Launched:
             written(self, *args, **kwargs)
             return
         self._seen.put(key, number + 1)
-        recording = Recording(stream)
+        recording = LaunchRecording(stream)
         written(self, recording, *args[1:], **kwargs)
         if recording.is_complete:
             self._remember(key, recording, args, kwargs)
@@ -136,7 +136,7 @@ class Launched:
         return *key, tuple(kwargs) or None
 
     def _remember(
-        self, key: tuple[Any, ...], recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, key: tuple[Any, ...], recording: LaunchRecording, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         """Keep a launch that was recorded, and let compiled code do those like it."""
         assert self._forward

@@ -31,7 +31,7 @@ class Operand(NamedTuple):
     address: int
 
 
-class Kernel(NamedTuple):
+class QueuedKernel(NamedTuple):
     """A kernel as it was queued."""
 
     function: int
@@ -46,10 +46,10 @@ class Address(int):
 
     place: int
     offset: int
-    recording: Recording
+    recording: LaunchRecording
 
     @classmethod
-    def of(cls, recording: Recording, place: int, value: int, offset: int = 0) -> Self:
+    def of(cls, recording: LaunchRecording, place: int, value: int, offset: int = 0) -> Self:
         """Return the address `value`; place: the number of its operand in the words of kernels."""
         made = cls(value)
         made.recording, made.place, made.offset = recording, place, offset
@@ -87,7 +87,7 @@ for _name in (
     setattr(Address, _name, _failing(_name))
 
 
-class Recording(CudaStream):
+class LaunchRecording(CudaStream):
     """A stream that queues what Launch queues on another one, and records it."""
 
     __slots__ = ("_conditions", "_scratch_bytes", "is_complete", "kernels", "operands")
@@ -98,7 +98,7 @@ class Recording(CudaStream):
         self.__dict__ = stream.__dict__
         self._state, self._token = stream._state, stream._token
         self.operands: list[Operand] = []
-        self.kernels: list[Kernel] = []
+        self.kernels: list[QueuedKernel] = []
         self.is_complete = True
         self._scratch_bytes = 0
         self._conditions: dict[int, int] = {}
@@ -136,7 +136,7 @@ class Recording(CudaStream):
         self, function: int, blocks: Sequence[int], threads: Sequence[int], shared_bytes: int, words: tuple[int, ...]
     ) -> None:
         """Record a kernel that is queued."""
-        self.kernels.append(Kernel(function, blocks, threads, shared_bytes, words))
+        self.kernels.append(QueuedKernel(function, blocks, threads, shared_bytes, words))
 
     def fill(self, address: int, byte: int, size: int) -> None:
         self.fail()
@@ -191,7 +191,7 @@ class Recording(CudaStream):
         return one, sizes[0], other, sizes[1], int(first.address == second.address)
 
 
-def _kernel_words(kernel: Kernel) -> Iterator[int]:
+def _kernel_words(kernel: QueuedKernel) -> Iterator[int]:
     yield kernel.function
     yield from (*kernel.blocks, *kernel.threads, kernel.shared_bytes, len(kernel.words))
     for word in kernel.words:

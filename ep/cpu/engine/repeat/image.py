@@ -20,7 +20,7 @@ from ep.common.kernel_cache.headed import with_header
 from ep.common.native.machine_code import Origin, named_functions, origin_of
 from ep.common.native.object_layout import data_address
 from ep.common.native.target import target
-from ep.cpu.engine.repeat.image_header import OBJECTS, Check, ImageHeader
+from ep.cpu.engine.repeat.image_header import OBJECTS, ImageHeader, StoredIndexCheck
 from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.kernel_cache import CACHE
@@ -171,11 +171,11 @@ class _Image:
         return origin
 
 
-def _described(one: IndexCheck, located: Any, firsts: Mapping[str, int], words: Words) -> Check:
+def _described(one: IndexCheck, located: Any, firsts: Mapping[str, int], words: Words) -> StoredIndexCheck:
     """Return a check. located: the number of an array of the call; or kind, number and bytes of the target."""
     array = located if isinstance(located, int) else (firsts[located[0]] + located[1], located[2])
     place = (data_address(one.address) - words.address) // 8
-    return Check(array, one.begin, one.shape, as_data_type(one.dtype).name, one.size, one.mode, place)
+    return StoredIndexCheck(array, one.begin, one.shape, as_data_type(one.dtype).name, one.size, one.mode, place)
 
 
 class _Ranges:

@@ -15,7 +15,7 @@ OBJECTS: Final[Mapping[str, Any]] = {"ndarray": np.ndarray, **{one.name: one.dty
 """The objects of Python that words refer to, by name."""
 
 
-class Check(NamedTuple):
+class StoredIndexCheck(NamedTuple):
     """An `IndexCheck`. array: the number of an array of the call; or that of a target, and the first byte in it.
     address: the place of its word in the list."""
 
@@ -46,7 +46,7 @@ class ImageHeader(NamedTuple):
     memory: tuple[tuple[int, int], ...]
     functions: tuple[Origin, ...]
     objects: tuple[str, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[StoredIndexCheck, ...]
     named: dict[str, Origin]
     addresses: int
     streams: bool

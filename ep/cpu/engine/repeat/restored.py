@@ -15,7 +15,7 @@ from ep.common.kernel_cache.headed import DamagedError, header_of
 from ep.common.native.machine_code import NotOnDiskError, Origin, functions_on_disk, name_functions_on_disk
 from ep.common.native.object_layout import data_address
 from ep.common.native.target import target
-from ep.cpu.engine.repeat.image_header import OBJECTS, Check, ImageHeader
+from ep.cpu.engine.repeat.image_header import OBJECTS, ImageHeader, StoredIndexCheck
 from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.sizes import LINE
@@ -120,7 +120,7 @@ def _function(origin: Origin) -> int:
     return found[origin.number]
 
 
-def _index_check(one: Check, arrays: Sequence[NDArray], words: NDArray) -> IndexCheck:
+def _index_check(one: StoredIndexCheck, arrays: Sequence[NDArray], words: NDArray) -> IndexCheck:
     """Return a check of indices. arrays: the targets that are arrays. words: the list. Raises DamagedError."""
     _check(one.mode in RESOLVERS and one.type_name in DataType.__members__ and one.address < words.size)
     dtype, array = DataType[one.type_name].dtype, one.array

@@ -104,7 +104,7 @@ class Pass:
         self.reads, self.only_applied = reads | applied, applied - reads
 
 
-class Chosen(NamedTuple):
+class ChosenElement(NamedTuple):
     """An element of each row, which an index chooses.
 
     read, place, written: values; its place in the row is a source. steps: the maps and softmaxes that compute the one
@@ -130,7 +130,7 @@ class RowProgram:
         self.operands = operands_of(structure)
         self.structure = stored_in_full(self.operands.structure)
         self.reduced = self.structure.are_reduced()
-        self.parts: list[Pass | Chosen | Stage] = []
+        self.parts: list[Pass | ChosenElement | Stage] = []
         self._stages = stages_of(self.structure)
         whole, usual, waiting = self._whole_rows(), self._usual(), list[Stage]()
         for stage in self._stages:
@@ -169,9 +169,9 @@ class RowProgram:
         return [(one, summed[one.written], number) for one, number in applied if one.has_exponentials]
 
     @property
-    def chosen(self) -> list[Chosen]:
+    def chosen(self) -> list[ChosenElement]:
         """The elements that indices choose."""
-        return [part for part in self.parts if isinstance(part, Chosen)]
+        return [part for part in self.parts if isinstance(part, ChosenElement)]
 
     @property
     def sharings(self) -> tuple[Sharing, ...]:
@@ -215,7 +215,7 @@ class RowProgram:
                 return self._of_rows(stage).sharing
         return Sharing(pack_elements(*(self.structure.data_type(stage.reads[0]) for stage in rows)))
 
-    def _chosen(self, stage: Stage) -> Chosen:
+    def _chosen(self, stage: Stage) -> ChosenElement:
         """Return the element of a row, and how it is computed."""
         (read, place), (written,) = stage.reads, stage.writes
         needed, steps = {read}, list[Stage | Softmax]()
@@ -227,7 +227,7 @@ class RowProgram:
             steps.append(softmax or step)
             needed.update(step.reads)
         sources = (one for one in sorted(needed) if one < len(self.structure.sources) and not self.reduced[one])
-        return Chosen(read, place, written, tuple(steps[::-1]), tuple(sources))
+        return ChosenElement(read, place, written, tuple(steps[::-1]), tuple(sources))
 
     def _of_rows(self, stage: Stage) -> Reduced | Softmax:
         """Return the reductions and softmaxes of a stage."""
@@ -237,7 +237,7 @@ class RowProgram:
         assert isinstance(stage.op, ReduceOp)
         return Reduced(stage.reads[0], written, stored_for(stage.op, data_type))
 
-    def _add_rows(self, added: Reduced | Softmax, last: Pass | Chosen | Stage | None, whole: Set[int]) -> None:
+    def _add_rows(self, added: Reduced | Softmax, last: Pass | ChosenElement | Stage | None, whole: Set[int]) -> None:
         """Add a reduction or a softmax, to the previous pass if it traverses elements in the same way.
 
         whole: the values of which all elements are needed.
