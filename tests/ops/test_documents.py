@@ -1,5 +1,5 @@
-"""Run the tutorials, the examples of docs/operators.md and docs/placement.md, and the complete ones of
-docs/expressions.md.
+"""Run the tutorials, the examples of docs/concepts.md, docs/operators.md and docs/placement.md, and the complete ones
+of docs/expressions.md.
 """
 
 import re
@@ -27,6 +27,28 @@ def test_examples_run(run_forked, example):
         mpiexec_in_turn(4, "-c", example, PYTHONWARNINGS="error")
     else:
         run_forked(example)
+
+
+CONCEPTS = (DOCS / "concepts.md").read_text()
+
+
+def test_an_example_prints_what_its_comments_say(run_forked):
+    (example,) = re.findall(r"```python\n(.*?)```", CONCEPTS, re.DOTALL)
+    said = [line[2:] for line in example.splitlines() if line.startswith("# ")]
+    assert len(said) == 4
+    assert run_forked(example).splitlines() == said
+
+
+def test_classes_that_a_call_passes_exist():
+    """Each is listed once, and has one meaning in the package."""
+    tables = CONCEPTS[CONCEPTS.index("## What a call passes") : CONCEPTS.index("## Tensors on many processes")]
+    listed = [
+        name for cells in re.findall(r"^\| (`.*?) \|", tables, re.MULTILINE) for name in re.findall(r"`(\w+)`", cells)
+    ]
+    sources = [one.read_text() for one in (DOCS.parent / "ep").rglob("*.py")]
+    classes = [name for text in sources for name in re.findall(r"^class (\w+)", text, re.MULTILINE)]
+    assert len(listed) == len({*listed}) > 40
+    assert [name for name in (*listed, "Form", "Walk") if classes.count(name) != 1] == []
 
 
 PROGRAMS = [page for page in sorted((DOCS / "tutorials").glob("*.md")) if page.stem != "op"]  # tests/primitive has it
