@@ -63,10 +63,8 @@ class Plan:
         found: list[Step] = []
         for one in steps:
             found += one.steps if isinstance(one, Plan) else [one]
-        set_once = object.__setattr__
-        set_once(self, "steps", tuple(found))
-        set_once(self, "copy", None if copy is None else Plan(copy))
-        set_once(self, "late", None if late is None else tuple(late))
+        copy, late = None if copy is None else Plan(copy), None if late is None else tuple(late)
+        self.__dict__.update(steps=tuple(found), copy=copy, late=late)
 
     def of(self, operands: Sequence[Value], *results: Value) -> Plan:
         """Return the plan with other values in the place of its operands and results, as a part of another plan.
