@@ -86,10 +86,20 @@ def chosen(count, most):
     return [k * (count - 1) // max(most - 1, 1) for k in range(most)] if most < count else [*range(count)]
 
 
-class _Call:
-    """A call of an operator as a function of its tensors."""
+class _Function:
+    """A function of the tensors that it has."""
 
     __name__ = "call"  # graphs ask functions for it
+
+    def module(self):
+        graph = Graph()
+        inputs = [graph.placeholder(f"x{k}") for k in range(len(self.tensors))]
+        graph.output(graph.call_function(self, tuple(inputs)))
+        return GraphModule(torch.nn.Module(), graph)
+
+
+class _Call(_Function):
+    """A call of an operator."""
 
     def __init__(self, operator, sample):
         self._operator = operator
@@ -103,12 +113,6 @@ class _Call:
             leaves[k] = tensor
         first, args, kwargs = tree_unflatten(leaves, self._form)
         return tree_leaves(self._operator.op(first, *args, **kwargs))
-
-    def module(self):
-        graph = Graph()
-        inputs = [graph.placeholder(f"x{k}") for k in range(len(self.tensors))]
-        graph.output(graph.call_function(self, tuple(inputs)))
-        return GraphModule(torch.nn.Module(), graph)
 
     def kind(self):
         """Return all that a graph of the call follows from: all but the elements of its tensors."""
@@ -128,6 +132,21 @@ class _Call:
         found.leaves = [_widened(one) for one in self.leaves]
         found.tensors = [found.leaves[k] for k in self._places]
         return found
+
+
+class _Calls(_Function):
+    """Calls, one after another. A call notes for each result which one of its call it is, and which calls have any."""
+
+    def __init__(self, calls):
+        self._calls = calls
+        self.tensors = [tensor for call in calls for tensor in call.tensors]
+
+    def __call__(self, *tensors):
+        left = iter(tensors)
+        results = [call(*itertools.islice(left, len(call.tensors))) for call in self._calls]
+        self.numbers = [k for some in results for k in range(len(some))]
+        self.has_tensors = [any(isinstance(one, torch.Tensor) for one in some) for some in results]
+        return [one for some in results for one in some]
 
 
 def _is_strided(tensor):
@@ -184,16 +203,7 @@ def compare(name, sample, known):
         known[kind] = made, graphs
     for _ in range(_CALLS):
         found = _computed(made, call.tensors)
-    differences = []
-    for part, (results, wanted) in enumerate(zip(found, expected, strict=True)):
-        for k, pair in enumerate(zip(results, wanted, strict=True)):
-            is_index = name in ANY_ORDER and isinstance(pair[1], torch.Tensor) and pair[1].dtype is torch.int64
-            is_index &= bool(k) or name == "argsort"
-            has_elements = name not in NOT_SET and not is_index
-            if message := _difference(
-                *pair, TOLERANCES_OF.get(name, 0), has_strides=part == 0, has_elements=has_elements
-            ):
-                differences.append((part, k, message))
+    differences = [*_differences(name, found, expected, range(len(expected[0])))]
     if differences:
         wide = call.wide()
         exact = _computed(wide, wide.tensors)
@@ -201,9 +211,47 @@ def compare(name, sample, known):
             trio = (one[part][k] for one in (found, expected, exact))
             assert message.startswith("Tensor-likes") or message.startswith("Scalars"), message
             assert _is_rounding(*trio), f"{'gradient' if part else 'result'} {k}: {message}"
+    return _in_ep(graphs), bool(differences)
+
+
+def why_apart(name, some):
+    """Return why samples must be compared each alone; an empty text if one graph that has all of them computes what
+    eager does, and is wholly in ep. This takes a part of the time: a graph takes longer to trace than to compute."""
+    if name in OTHER_GRAPHS:
+        return "eager differs from the graph"
+    calls, graphs = _Calls([_Call(operators()[name], one) for one in some]), []
+    try:
+        expected = _computed(calls, calls.tensors)
+        made = compiled(calls.module(), calls.tensors, Options(), graphs.append)
+        for _ in range(_CALLS):
+            found = _computed(made, calls.tensors)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    if not all(calls.has_tensors) or _in_ep(graphs) != WHOLE:
+        return "not all is in ep"
+    return next((message for *_, message in _differences(name, found, expected, calls.numbers)), "")
+
+
+def _in_ep(graphs):
+    """Return what is in ep of graphs, one of MARKS."""
     steps = [[node for node in graph.any_plan().eager if not is_random(node)] for graph in graphs]
-    mark = PART if steps and steps[0] else FORWARD if any(steps) else WHOLE
-    return mark, bool(differences)
+    return PART if steps and steps[0] else FORWARD if any(steps) else WHOLE
+
+
+def _differences(name, found, expected, numbers):
+    """Yield the differences of results, and of gradients: 0 or 1, which one, and how it differs.
+
+    numbers: for each result, which one of its call it is.
+    """
+    for part, (results, wanted) in enumerate(zip(found, expected, strict=True)):
+        for k, pair in enumerate(zip(results, wanted, strict=True)):
+            is_index = part == 0 and name in ANY_ORDER and getattr(pair[1], "dtype", None) is torch.int64
+            is_index = is_index and (numbers[k] > 0 or name == "argsort")
+            has_elements = name not in NOT_SET and not is_index
+            if message := _difference(
+                *pair, TOLERANCES_OF.get(name, 0), has_strides=part == 0, has_elements=has_elements
+            ):
+                yield part, k, message
 
 
 def _difference(result, wanted, tolerance, *, has_strides, has_elements):

@@ -14,7 +14,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra `torch` has it")
 pytest.importorskip("expecttest", reason="expecttest is not installed, which PyTorch's samples need; `bench` has it")
 
-from tests.torch.samples import MARKS, compare, samples  # noqa: E402
+from tests.torch.samples import MARKS, compare, samples, why_apart  # noqa: E402
 from tools.torch_samples import read, unpacked  # noqa: E402
 
 RECORD = read()
@@ -60,3 +60,21 @@ def test_turns_have_all_samples():
     turns = [chosen("addmm", turn) for turn in range(1000)]
     assert {(dtype, k) for dtype, numbers in turns for k in numbers} == wanted
     assert turns[0] == chosen("addmm", 0)
+
+
+@pytest.mark.parametrize("name", ["sort", "max.reduction_with_dim"])
+def test_one_graph_has_several_samples(name):
+    assert why_apart(name, samples(name, "float32", 3)) == ""
+
+
+def test_samples_that_are_not_all_in_ep_are_apart():
+    assert why_apart("linalg.det", samples("linalg.det", "float32", 3)) != ""
+
+
+@pytest.mark.parametrize("wrong", [lambda y: 2 * y, lambda y: 2 * y - y.detach()], ids=["results", "gradients"])
+def test_differences_in_one_graph_are_found(wrong, monkeypatch):
+    def made(module, *_):
+        return lambda *tensors: [wrong(one) for one in module(*tensors)]
+
+    monkeypatch.setattr("tests.torch.samples.compiled", made)
+    assert "not close" in why_apart("add", samples("add", "float32", 3))
