@@ -39,7 +39,8 @@ class StoredPlans:
         """package: reads graphs, or makes them. workspaces: those that no thread uses now, if others share them."""
         self._origin, self._workspaces = origin, [] if workspaces is None else workspaces
         self._kernels = DeviceManagerRegistry.GetDeviceManager(device_type).compiled_kernels()
-        sources = self._kernels and arrays_on(device_type).has_images and origin.digest and self._kernels.digest()
+        may_keep = origin.digest and not has_additions() and arrays_on(device_type).has_images
+        sources = self._kernels and may_keep and self._kernels.digest()
         self._made_by = f"{sources} {package} {version(package)}" if sources else ""
         self._written: set[str] = set()  # the names of constants that are on disk
 
