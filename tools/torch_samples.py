@@ -133,9 +133,10 @@ def main() -> int:
             name, dtype = tasks[task]
             marks, has_roundings, differing = task.result()
             num_differing += len(differing)
+            if marks == record["operators"].get(name, {}).get(dtype, "") and not (differing or has_roundings):
+                continue  # nothing new, or no samples
             print(f"{name} {dtype}: {marks}", *differing, sep="\n", flush=True)
-            if marks:
-                record["operators"].setdefault(name, {})[dtype] = marks
+            record["operators"].setdefault(name, {})[dtype] = marks
             if has_roundings:
                 record["roundings"][name] = sorted({*record["roundings"].get(name, []), dtype})
             write(record)
