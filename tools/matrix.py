@@ -23,10 +23,11 @@ import tempfile
 import threading
 import time
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -59,13 +60,14 @@ QUICK: Final = (
 class Row:
     """The results in one environment.
 
-    results: by column, in the order of the steps. files: of CUDA kernels on disk, with the folder that the versions of
-    compilers have.
+    results: by column. seconds: by step. files: of CUDA kernels on disk, with the folder that the versions of compilers
+    have.
     """
 
     name: str
     results: dict[str, str] = field(default_factory=dict)
     failed: bool = False
+    seconds: dict[str, float] = field(default_factory=dict)
     files: frozenset[str] = frozenset()
 
 
@@ -97,60 +99,84 @@ def constraints(project: Mapping[str, Any]) -> list[str]:
 # The steps
 
 
-def run_environment(name: str, python: Interpreter, folder: Path, arguments: argparse.Namespace, workers: int) -> Row:
-    """Make the environment `folder`, or use the existing one, and run all steps in it."""
-    row, started = Row(name), time.perf_counter()
-    log = folder.with_name(f"{folder.name}.log")
-    environment = {**os.environ, "EP_CACHE_DIR": f"{folder}.cache", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    environment.pop("PYTHONPATH", None)
-    environment.pop("NUMBA_ENABLE_CUDASIM", None)
-    own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
-    pip = [own, "-m", "pip"] if python.inside else [sys.executable, "-m", "pip", "--python", own]
-    quick = arguments.quick and name not in (arguments.whole or ())
-    tests = [own, "-m", "pytest", "-q", "-n", str(workers), *(QUICK if quick else ())]
-    limits: tuple[str, ...] = ()
-    if name == LOWEST:
-        file = folder.with_name(f"{folder.name}.constraints")
-        file.write_text("\n".join(constraints(_project())))
-        limits = "-c", str(file)
-    steps: list[tuple[str, list[str]]] = [
-        ("environment", [python.path, "-m", "venv", *([] if python.inside else ["--without-pip"]), str(folder)]),
-        ("install", [*pip, "install", "-q", "-e", ".[test]", *limits]),
-        ("kernel files", [own, "-m", "tools.ptx_table", "--files"]),
-        ("demo", [own, "-m", "ep", "demo"]),
-        ("CPU tests", tests),
-        ("PTX tests", [*tests, "--ep-device", "cuda"]),
-    ]
-    if arguments.pre:
-        steps.insert(2, ("newest", [*pip, "install", "-q", "--pre", "--upgrade", *NEWEST]))
-    log.unlink(missing_ok=True)
-    for step, command in steps:
-        if step in _OF_CUDA and "numba-cuda" not in row.results:
-            continue
-        with _INSTALLING if step == "install" else nullcontext():
-            done = subprocess.run(
-                [*python.inside, *command], cwd=ROOT, env=environment, text=True, capture_output=True, check=False
-            )
+class Environment:
+    """An environment in the folder `folder`, and what its steps have given.
+
+    workers: the processes of one run of tests.
+    """
+
+    def __init__(self, name: str, python: Interpreter, folder: Path, arguments: argparse.Namespace, workers: int):
+        self.row = Row(name)
+        self._python, self._folder, self._pre = python, folder, arguments.pre
+        self._own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
+        quick = arguments.quick and name not in (arguments.whole or ())
+        self._tests = [self._own, "-m", "pytest", "-q", "-n", str(workers), "--ep-few", *(QUICK if quick else ())]
+        self._log = folder.with_name(f"{folder.name}.log")
+        self._variables = {**os.environ, "EP_CACHE_DIR": f"{folder}.cache", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
+        for name in ("PYTHONPATH", "NUMBA_ENABLE_CUDASIM", "PYTHONDONTWRITEBYTECODE"):
+            self._variables.pop(name, None)
+
+    def make(self) -> list[Callable[[], str]]:
+        """Make the environment, or use the existing one, and run the demo; return the runs of tests.
+
+        The runs of one environment may overlap.
+        """
+        own, python = self._own, self._python
+        pip = [*([own, "-m", "pip"] if python.inside else [sys.executable, "-m", "pip", "--python", own]), "install"]
+        limits: tuple[str, ...] = ()
+        if self.row.name == LOWEST:
+            file = self._folder.with_name(f"{self._folder.name}.constraints")
+            file.write_text("\n".join(constraints(_project())))
+            limits = "-c", str(file)
+        self._log.unlink(missing_ok=True)
+        without_pip = [] if python.inside else ["--without-pip"]
+        steps = [
+            ("environment", [python.path, "-m", "venv", *without_pip, str(self._folder)]),
+            # imports compile the modules that they need: few of those of NumPy and SciPy
+            ("install", [*pip, "-q", "--no-compile", "-e", ".[test]", *limits]),
+            *([("newest", [*pip, "-q", "--pre", "--upgrade", *NEWEST])] if self._pre else []),
+        ]
+        for step, command in steps:
+            with _INSTALLING if step == "install" else nullcontext():
+                self._run(step, command)
+            if self.row.failed:
+                return []
+        self.row.results |= _versions(own, python.inside)
+        if "numba-cuda" in self.row.results:
+            self.row.files = frozenset(self._run("kernel files", [own, "-m", "tools.ptx_table", "--files"]).split())
+        self._run("demo", [own, "-m", "ep", "demo"])
+        runs = [partial(self._run, "CPU tests", self._tests)]
+        if "numba-cuda" in self.row.results:
+            runs.append(partial(self._run, "PTX tests", [*self._tests, "--ep-device", "cuda"]))
+        return runs
+
+    def _run(self, step: str, command: Sequence[str]) -> str:
+        """Run a step, and note its outcome; return what it wrote to stdout."""
+        started, row = time.perf_counter(), self.row
+        command = [*self._python.inside, *command]
+        done = subprocess.run(command, cwd=ROOT, env=self._variables, text=True, capture_output=True, check=False)
         output = done.stdout + done.stderr
-        with log.open("a") as file_of_log:
-            file_of_log.write(f"+ {' '.join(command)}\n{output}\n")
+        with self._log.open("a") as log:
+            log.write(f"+ {' '.join(command)}\n{output}\n")
         row.results[step] = outcome(output, done.returncode)
-        print(f"{name}: {step}: {row.results[step]}", flush=True)
+        row.seconds[step] = time.perf_counter() - started
+        print(f"{row.name}: {step}: {row.results[step]}", flush=True)
         if done.returncode:
             print(*output.splitlines()[-_TAIL:], sep="\n", flush=True)
             row.failed = True
-            if step not in ("kernel files", "demo", "CPU tests", "PTX tests"):
-                break
-        if step == "kernel files":
-            row.files = frozenset(done.stdout.split())
-        if step in ("install", "newest"):
-            row.results |= _versions(own, python.inside)
-    row.results["seconds"] = f"{time.perf_counter() - started:.0f}"
-    return row
+        return done.stdout
+
+
+def run_all(environments: Iterable[Environment], jobs: int) -> None:
+    """Make the environments, and run their tests, with `jobs` steps at a time; those of the first ones come first."""
+    with ThreadPoolExecutor(jobs) as pool:
+        made = [pool.submit(environment.make) for environment in environments]
+        running = [pool.submit(tests) for one in made for tests in one.result()]
+        for tests in running:
+            tests.result()
 
 
 _INSTALLING: Final = threading.Lock()  # setuptools writes into the source tree
-_OF_CUDA: Final = ("kernel files", "PTX tests")
 _TAIL: Final = 60  # lines of the output of a failed step that are shown
 _VERSIONS: Final = """
 import platform
@@ -186,14 +212,17 @@ def differing(rows: Iterable[Row]) -> list[str]:
 
 # The report
 
-COLUMNS: Final = ("Python", "NumPy", "Numba", "numba-cuda", "demo", "CPU tests", "PTX tests", "seconds")
+COLUMNS: Final = ("Python", "NumPy", "Numba", "numba-cuda", "demo", "CPU tests", "PTX tests")
 
 
 def table(rows: Sequence[Row]) -> str:
     """Return a table in Markdown; "not run" if an earlier step failed."""
     lines = [
-        ["environment", *COLUMNS],
-        *([row.name, *(row.results.get(c, "not run") for c in COLUMNS)] for row in rows),
+        ["environment", *COLUMNS, "seconds"],
+        *(
+            [row.name, *(row.results.get(c, "not run") for c in COLUMNS), f"{sum(row.seconds.values()):.0f}"]
+            for row in rows
+        ),
     ]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
@@ -263,17 +292,15 @@ def main(command_line: Sequence[str] | None = None) -> int:
         cores = os.cpu_count() or 1
         jobs = min(len(planned), cores)  # installing takes one core
         longest_first = sorted(planned.items(), key=lambda item: item[0] not in (arguments.whole or ()))
-        with ThreadPoolExecutor(jobs) as pool:
-            running = [
-                pool.submit(
-                    run_environment, name, python, folder / f"{name}{'-pre' * arguments.pre}", arguments, cores // jobs
-                )
-                for name, python in longest_first
-            ]
-            rows = [one.result() for one in running]
+        environments = [
+            Environment(name, python, folder / f"{name}{'-pre' * arguments.pre}", arguments, cores // jobs)
+            for name, python in longest_first
+        ]
+        run_all(environments, jobs)
     finally:
         if arguments.keep is None:
             shutil.rmtree(folder)
+    rows = [one.row for one in environments]
     print(f"\n{table(rows)}")
     different = differing(rows)
     for line in different:

@@ -81,7 +81,7 @@ def of_debian(folder: Path) -> dict[str, Interpreter]:
     That of /usr/bin/python3 is `debian`, a newer one is such as `debian-3.15`. Print why there are none.
     """
     try:
-        inside = debian.make(folder, "unstable")
+        inside = debian.make(folder)
     except debian.CannotMakeError as error:
         print(f"{DEBIAN}: not run: {error}")
         return {}
@@ -89,7 +89,7 @@ def of_debian(folder: Path) -> dict[str, Interpreter]:
     if usual is None:
         print(f"{DEBIAN}: not run: its /usr/bin/python3 does not start")
         return {}
-    programs = (one.name for one in (folder / "unstable/usr/bin").glob("python3.*") if _PYTHON.fullmatch(one.name))
+    programs = (one.name for one in (folder / debian.NAME / "usr/bin").glob("python3.*") if _PYTHON.fullmatch(one.name))
     found = (ask(f"/usr/bin/{name}", inside) for name in programs)
     newer = choose((one for one in found if one and one.version > usual.version), ())
     return {DEBIAN: usual} | {f"{DEBIAN}-{name.removesuffix(FIXED)}": one for name, one in newer.items()}

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import sys
+import threading
 from argparse import Namespace
 
 import pytest
@@ -191,13 +192,13 @@ def test_debian_is_made_once_and_its_python_runs_inside(system):
     assert python == pythons.ask("/usr/bin/python3", python.inside)
     assert python.inside[-2:] == (str(system / "unstable"), str(system))
     (system / "unstable" / "kept").touch()
-    assert debian.make(system, "unstable") == python.inside
+    assert debian.make(system) == python.inside
     assert [path.name for path in system.iterdir()] == ["unstable"]
     assert (system / "unstable" / "kept").exists()
 
 
 def test_each_newer_python_of_debian_has_an_environment(system, monkeypatch):
-    debian.make(system, "unstable")
+    debian.make(system)
     assert (system.parent / "apt-get.log").read_text().split()[-2:] == ["install", debian.OTHER_PYTHONS]
     found = {"/usr/bin/python3": Interpreter("/usr/bin/python3", (3, 98, 1), fixed=True)}
     for name, version in (("python3.9", 9), ("python3.98", 98), ("python3.100", 100), ("python3.99", 99)):
@@ -249,12 +250,12 @@ def test_outcomes(output, code, cell):
 
 
 def test_the_table():
-    rows = [Row("3.12", {"Python": "3.12.1", "demo": "ok", "seconds": "7"}), Row("lowest", {"Python": "3.11.7"}, True)]
+    rows = [Row("3.12", {"Python": "3.12.1", "demo": "ok"}, seconds={"demo": 7.2}), Row("lowest", {"Python": "3.11.7"})]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in matrix.table(rows).splitlines()]
-    assert lines[0] == ["environment", *matrix.COLUMNS]
+    assert lines[0] == ["environment", *matrix.COLUMNS, "seconds"]
     assert set("".join(lines[1])) == {"-"}
     assert lines[2] == ["3.12", "3.12.1", *["not run"] * 3, "ok", *["not run"] * 2, "7"]
-    assert lines[3] == ["lowest", "3.11.7", *["not run"] * 7]
+    assert lines[3] == ["lowest", "3.11.7", *["not run"] * 6, "0"]
     assert len({len(line) for line in matrix.table(rows).splitlines()}) == 1
 
 
@@ -269,69 +270,86 @@ def test_environments_with_the_same_compilers_have_the_same_kernel_files():
     assert matrix.differing(rows) == ["3.13: 2 kernel files differ from those of 3.11"]
 
 
-def steps(tmp_path, monkeypatch, codes, **options):
-    """Run an environment whose steps end with the exit codes `codes`; return the row, and the commands that ran."""
+def steps(tmp_path, monkeypatch, codes=(), **options):
+    """Run an environment, whose steps of the numbers `codes` fail; return the row, and the commands that ran."""
     ran = []
 
     def done(command, **_):
         if "-c" in command and "importlib.metadata" in command[-1]:
             return Namespace(returncode=0, stdout=options.get("versions", "3.12.1 2.5.5 0.68.1 0.30.4"), stderr="")
         ran.append(command)
-        return Namespace(returncode=codes.get(len(ran), 0), stdout="5 passed in 1s\n", stderr="")
+        return Namespace(returncode=int(len(ran) in codes), stdout="5 passed in 1s\n", stderr="")
 
     monkeypatch.setattr(matrix.subprocess, "run", done)
     arguments = Namespace(**{"quick": False, "whole": None, "pre": False, **options})
     name, python = options.get("name", "3.12"), Interpreter("python3.12", (3, 12, 1), inside=options.get("inside", ()))
-    row = matrix.run_environment(name, python, tmp_path / name, arguments, 2)
-    return row, ran
+    environment = matrix.Environment(name, python, tmp_path / name, arguments, 2)
+    matrix.run_all([environment], 1)
+    return environment.row, ran
 
 
 def test_the_steps(tmp_path, monkeypatch):
-    row, ran = steps(tmp_path, monkeypatch, {})
+    row, ran = steps(tmp_path, monkeypatch)
     assert not row.failed
     assert [row.results[column] for column in ("NumPy", "CPU tests", "PTX tests")] == ["2.5.5", *["5 passed"] * 2]
     own = str(tmp_path / "3.12" / "bin" / "python")
     assert ran[0] == ["python3.12", "-m", "venv", "--without-pip", str(tmp_path / "3.12")]
-    assert ran[1] == [sys.executable, "-m", "pip", "--python", own, "install", "-q", "-e", ".[test]"]
-    ends = [["tools.ptx_table", "--files"], ["ep", "demo"], ["-n", "2"], ["--ep-device", "cuda"]]
-    assert [command[-2:] for command in ran[2:]] == ends
+    assert ran[1][:5] == [sys.executable, "-m", "pip", "--python", own]
+    ends = [
+        ["-e", ".[test]"],
+        ["tools.ptx_table", "--files"],
+        ["ep", "demo"],
+        ["2", "--ep-few"],
+        ["--ep-device", "cuda"],
+    ]
+    assert [command[-2:] for command in ran[1:]] == ends
     assert (tmp_path / "3.12.log").read_text().count("\n+ ") == 5
 
 
-def test_the_steps_of_the_lowest_and_of_the_newest(tmp_path, monkeypatch):
-    _, ran = steps(tmp_path, monkeypatch, {}, name="lowest")
+def test_the_steps_of_some_environments(tmp_path, monkeypatch):
+    """The lowest and the newest versions, another system, all tests, and a Python that numba-cuda has no wheel for."""
+    _, ran = steps(tmp_path, monkeypatch, name="lowest")
     assert ran[1][-2:] == ["-c", str(tmp_path / "lowest.constraints")]
     assert (tmp_path / "lowest.constraints").read_text().splitlines() == matrix.constraints(matrix._project())
-    _, ran = steps(tmp_path, monkeypatch, {}, pre=True)
+    _, ran = steps(tmp_path, monkeypatch, pre=True)
     assert ran[2][-len(matrix.NEWEST) - 2 :] == ["--pre", "--upgrade", *matrix.NEWEST]
-
-
-def test_the_steps_in_another_system(tmp_path, monkeypatch):
-    _, ran = steps(tmp_path, monkeypatch, {}, inside=("enter", "it"))
+    _, ran = steps(tmp_path, monkeypatch, inside=("enter", "it"))
     assert [command[:2] for command in ran] == [["enter", "it"]] * 6
     assert ran[0][2:] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
     assert ran[1][2:5] == [str(tmp_path / "3.12" / "bin" / "python"), "-m", "pip"]
-
-
-def test_the_steps_of_a_python_that_numba_cuda_has_no_wheel_for(tmp_path, monkeypatch):
-    row, ran = steps(tmp_path, monkeypatch, {}, versions="3.15.2 2.5.5 0.68.1")
+    for whole, quick in (["lowest"], True), (["lowest", "3.12"], False):
+        _, ran = steps(tmp_path, monkeypatch, quick=True, whole=whole)
+        assert [(matrix.QUICK[0] in command) for command in ran[-2:]] == [quick, quick]
+    row, ran = steps(tmp_path, monkeypatch, versions="3.15.2 2.5.5 0.68.1")
     assert not row.failed
-    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["-n", "2"]]
+    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["2", "--ep-few"]]
     cells = [cell.strip() for cell in matrix.table([row]).splitlines()[-1].split("|")]
     assert cells[1:-2] == ["3.12", "3.15.2", "2.5.5", "0.68.1", "not run", "5 passed", "5 passed", "not run"]
-
-
-def test_an_environment_that_runs_all_tests(tmp_path, monkeypatch):
-    for whole, quick in (["lowest"], True), (["lowest", "3.12"], False):
-        _, ran = steps(tmp_path, monkeypatch, {}, quick=True, whole=whole)
-        assert [(matrix.QUICK[0] in command) for command in ran[-2:]] == [quick, quick]
 
 
 @pytest.mark.parametrize(("step", "ran"), [(1, 1), (2, 2), (3, 6), (4, 6), (5, 6), (6, 6)])
 def test_a_step_that_fails(tmp_path, monkeypatch, capsys, step, ran):
     """Nothing runs after a step of the environment fails; others run although an earlier one failed."""
-    row, commands = steps(tmp_path, monkeypatch, {step: 1})
+    row, commands = steps(tmp_path, monkeypatch, {step})
     assert row.failed
     assert len(commands) == ran
     assert "FAILED: 5 passed" in row.results.values()
     assert "5 passed in 1s" in capsys.readouterr().out
+
+
+def test_runs_of_tests_overlap(tmp_path, monkeypatch):
+    ran, both = [], threading.Barrier(2, timeout=60)
+
+    def done(command, **_):
+        ran.append(command[-1])
+        if "--ep-few" in command:
+            both.wait()
+        return Namespace(returncode=0, stdout="3.12.1 2.5.5 0.68.1 0.30.4", stderr="")
+
+    monkeypatch.setattr(matrix.subprocess, "run", done)
+    arguments = Namespace(quick=False, whole=None, pre=False)
+    python = Interpreter("python3.12", (3, 12, 1))
+    environments = [matrix.Environment(name, python, tmp_path / name, arguments, 1) for name in ("3.12", "3.13")]
+    matrix.run_all(environments, 2)
+    assert [one.row.results["PTX tests"] for one in environments] == ["ok", "ok"]
+    assert ran.count("cuda") == 2
