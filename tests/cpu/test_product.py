@@ -163,7 +163,7 @@ def test_sums_are_of_short_parts(cpu, rows, columns):
     ("processor", "features", "shape", "data_types"),
     [
         ("haswell", "", (4, 32), ["float64", "bfloat16", "uint8", "int16", "int32", "uint64"]),
-        ("haswell", "-avx2", (4, 32), ["int8", "uint16", "uint32"]),
+        ("haswell", "-avx2", (4, 32), ["int8", "uint16", "uint32", "int64"]),
         pytest.param("haswell", "+avx512f,+avx512bw,+avx512dq", (8, 64), ["uint8", "int16"], marks=needs_avx512),
     ],
 )

@@ -130,6 +130,12 @@ def multiplies_pairs() -> bool:
     return has_avx512() and of_kernels().has("avx512bf16") and converts_on_adders()
 
 
+def multiplies_words() -> bool:
+    """Return whether an instruction multiplies the 64-bit integers of vectors, or those of 32 bits are multiplied no
+    faster: without AVX-512, x86 has instructions for 32 bits alone."""
+    return not of_kernels().is_x86_64 or has_avx512()
+
+
 def adds_more_in_halves() -> bool:
     """Return whether vectors of 256 bits are added on one more unit than those of 512.
 

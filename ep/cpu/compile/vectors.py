@@ -131,6 +131,25 @@ def add_pairs(builder: Any, x: Any, y: Any, z: Any) -> Any:
     return call(builder, f"llvm.x86.avx512bf16.dpbf16ps.{32 * z.type.count}", z.type, z, x, y)
 
 
+def add_by_halves(builder: Any, x: Any, y: Any, low: Any, crossed: Any) -> tuple[Any, Any]:
+    """Return x y + z of vectors of 64-bit integers as two vectors, from those of z: see `with_crossed`.
+
+    The products of lower halves are added to `low`. Those of a lower by an upper half are added to `crossed`, two lanes
+    of 32 bits for each number: they count for the upper half of the result alone.
+    """
+    lower = constant(x.type, 2**32 - 1)
+    low = builder.add(low, builder.mul(builder.and_(x, lower), builder.and_(y, lower)))
+    x, y = (builder.bitcast(one, crossed.type) for one in (x, y))
+    swapped = taken(builder, [lane ^ 1 for lane in range(crossed.type.count)], y)
+    return low, builder.add(crossed, builder.mul(x, swapped))
+
+
+def with_crossed(builder: Any, low: Any, crossed: Any) -> Any:
+    """Return the sums of products that `add_by_halves` has added up as two vectors."""
+    pairs, half = builder.bitcast(crossed, low.type), constant(low.type, 32)
+    return builder.add(low, builder.shl(builder.add(pairs, builder.lshr(pairs, half)), half))
+
+
 def sum_in_any_order(builder: Any, value: Any) -> Any:
     """Return the sum of the lanes of a vector of numbers, in the order that is best for the processor."""
     real = value.type.element

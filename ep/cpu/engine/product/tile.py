@@ -8,12 +8,15 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
+from ep.cpu.compile.target import multiplies_words
 from ep.cpu.compile.vectors import (
     BYTE,
+    INT,
     L1_CACHE,
     L2_CACHE,
     NUMBERS,
     WORD,
+    add_by_halves,
     add_pairs,
     counted,
     counted_whole,
@@ -24,6 +27,7 @@ from ep.cpu.compile.vectors import (
     multiply,
     splat,
     store,
+    with_crossed,
 )
 from ep.cpu.lines.fetch import fetch_constant
 from ep.include.data_type import DataType
@@ -36,6 +40,8 @@ SLOW: Final = 2
 
 FEW_SUMS: Final = 12
 """The most vectors of sums of a tile whose steps leave no slots for counting and prefetches."""
+
+_HALVED_SUMS: Final = 4  # the most sums at a time that registers hold in two vectors each
 
 
 @cache
@@ -54,9 +60,14 @@ def tile_multiplier(
     packed: the numbers of a row of b if a and b are packed, else 0. If they are, all rows are computed, strides are
         constants, and only c is prefetched, since a and b are contiguous.
     paired: whether an element of a and b is a pair of numbers of 16 bits; k is the number of pairs then.
+
+    Integers of 64 bits are multiplied by halves where no instruction multiplies them: a sum is two vectors then. The
+    tile is computed a few columns after the other, so that registers hold them.
     """
-    add_product = add_pairs if paired else fma
     real, width = NUMBERS[data_type], vectors * lanes * data_type.itemsize
+    halved = real == WORD and not multiplies_words()
+    add_product = add_pairs if paired else fma
+    at_once = max(_HALVED_SUMS // rows, 1) if halved else vectors
     vector = ir.VectorType(real, lanes)
 
     @emitted(alpha=data_type.dtype.name)
@@ -100,31 +111,49 @@ def tile_multiplier(
                 with many:
                     fetch_constant(builder, builder.gep(later, [builder.mul(index, later_step)]), 1, L2_CACHE)
 
-        def step(index: Any, sums: list[Any]) -> list[Any]:
-            row = builder.gep(b, [builder.mul(index, b_step)])
-            if not packed:
-                prefetch_later(index, row)
-            elements = [load(builder, row, vector, WORD(number * lanes)) for number in range(vectors)]
-            place_in_row, after = builder.mul(index, a_step), []
-            for number in range(rows):
-                factor = load(builder, a_rows[number], real, place_in_row)
-                factor = splat(builder, factor, lanes)
-                for place, element in enumerate(elements):
-                    after.append(add_product(builder, factor, element, sums[number * vectors + place]))
-            return after
+        def summed(places: range) -> list[Any]:
+            """Return the sums along k of some vectors of columns, row by row."""
 
-        def turn(index: Any, sums: list[Any], steps: int) -> list[Any]:
-            for number in range(steps):
-                sums = step(builder.add(index, WORD(number)), sums)
+            def step(index: Any, sums: list[Any]) -> list[Any]:
+                row = builder.gep(b, [builder.mul(index, b_step)])
+                if not packed and places[0] == 0:
+                    prefetch_later(index, row)
+                elements = [load(builder, row, vector, WORD(place * lanes)) for place in places]
+                place_in_row, after = builder.mul(index, a_step), []
+                for number in range(rows):
+                    factor = load(builder, a_rows[number], real, place_in_row)
+                    factor = splat(builder, factor, lanes)
+                    for element in elements:
+                        if halved:
+                            after += add_by_halves(builder, factor, element, *sums[len(after) : len(after) + 2])
+                        else:
+                            after.append(add_product(builder, factor, element, sums[len(after)]))
+                return after
+
+            def several(index: Any, sums: list[Any]) -> list[Any]:
+                for number in range(steps):
+                    sums = step(builder.add(index, WORD(number)), sums)
+                return sums
+
+            zeros = [vector(None), ir.VectorType(INT, 2 * lanes)(None)] if halved else [vector(None)]
+            left, sums = WORD(0), zeros * (rows * len(places))
+            # several steps per turn: counting takes as many slots as half of few sums
+            steps = _STEPS if packed else 2 if len(sums) <= FEW_SUMS else 1
+            if steps > 1:
+                left, sums = counted_whole(builder, left, k, steps, sums, several)
+            _, sums = counted(builder, left, k, 1, sums, step)
+            if halved:
+                sums = [with_crossed(builder, *both) for both in zip(sums[::2], sums[1::2], strict=True)]
             return sums
 
-        zeros = [vector(None)] * (rows * vectors)
-        left, sums = WORD(0), zeros
-        # several steps per turn: counting takes as many slots as half of few sums
-        steps = _STEPS if packed else 2 if rows * vectors <= FEW_SUMS else 1
-        if steps > 1:
-            left, sums = counted_whole(builder, left, k, steps, sums, lambda index, these: turn(index, these, steps))
-        _, sums = counted(builder, left, k, 1, sums, step)
+        columns = [range(first, min(first + at_once, vectors)) for first in range(0, vectors, at_once)]
+        found = [summed(places) for places in columns]
+        sums = [
+            of_places[number * len(places) + k]
+            for number in range(rows)
+            for places, of_places in zip(columns, found, strict=True)
+            for k in range(len(places))
+        ]
         alpha = splat(builder, alpha, lanes)
         masks = [lanes_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
         partial = builder.icmp_signed("<", num_columns, WORD(vectors * lanes))
