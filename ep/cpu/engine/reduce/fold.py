@@ -38,16 +38,17 @@ class Fold:
     Sums of widened numbers are multiply-adds with a factor of 1 on processors that convert numbers on their adders, and
     multiply on other units. Some processors convert and add two half vectors in less time than a whole one.
     by_lanes: whether each lane has its own result; otherwise the two halves of a vector are tested for NaN together.
+    computed: whether values are in registers, where taking halves of a vector apart would take longer than that.
     """
 
-    def __init__(self, builder: Any, of: Lanes, by_lanes: bool) -> None:
+    def __init__(self, builder: Any, of: Lanes, by_lanes: bool, computed: bool = False) -> None:
         self._builder, self._of, self._by_lanes = builder, of, by_lanes
         self._marks = of.is_real and of.op in EXTREMES
         widens = of.widens and of.op is ReduceOp.kSum
         self._one = _hidden_one(builder) if widens and converts_on_adders() else None
         self._half, self._least_halved = VECTOR_BYTES // of.size // 2, None
         if widens and moves_halves():
-            self._least_halved = 1
+            self._least_halved = None if computed else 1
         elif widens and adds_more_in_halves() and not by_lanes:
             self._least_halved = _HALVED * self._half
 
@@ -174,9 +175,9 @@ _SMALLER: Final = 2.0**8  # the least bfloat16 number divided by this is still r
 _LEAST_PAIRS: Final = 4
 
 
-def fold_of(builder: Any, of: Lanes, by_lanes: bool) -> Fold:
+def fold_of(builder: Any, of: Lanes, by_lanes: bool, computed: bool = False) -> Fold:
     """Return the fold for these values; chains must be merged after `CHAIN` numbers."""
-    return (Chain if of.chained else Fold)(builder, of, by_lanes)
+    return (Chain if of.chained else Fold)(builder, of, by_lanes, computed)
 
 
 def _hidden_one(builder: Any) -> Any:

@@ -41,7 +41,7 @@ def piece_folder(of: Lanes) -> PieceFolder:
     assert not of.chained
 
     def size_of(builder: Any) -> int:
-        return fold_of(builder, of, by_lanes=False).size_of(PIECE)
+        return fold_of(builder, of, by_lanes=False, computed=True).size_of(PIECE)
 
     def kept(builder: Any, carried: Any) -> list[Any]:
         size = size_of(builder)
@@ -58,7 +58,7 @@ def piece_folder(of: Lanes) -> PieceFolder:
 
     @emitted()
     def add(builder: Any, carried: Any, piece: Any) -> None:
-        fold = fold_of(builder, of, by_lanes=False)
+        fold = fold_of(builder, of, by_lanes=False, computed=True)
         keep(builder, carried, fold.more(tuple(kept(builder, carried)), fold.read(piece, WORD(0), PIECE, None)))
 
     @emitted()
