@@ -1,8 +1,8 @@
 """The instructions that the libraries may use: all of the machine, or only those of an older processor.
 
-So AVX2 kernels can be measured on every machine. PyTorch's products of int64 take AVX-512 all the same, if they find it:
-no variable limits the library that computes them. Like `options`, this module imports neither NumPy nor a peer, since
-libraries choose their instructions when they are imported.
+So AVX2 kernels can be measured on every machine. PyTorch's products of int64 take AVX-512 all the same where they find
+it: no variable limits the library that computes them. Like `options`, this module imports neither NumPy nor a peer,
+since libraries choose their instructions when they are imported.
 """
 
 from __future__ import annotations

@@ -174,8 +174,10 @@ class Rows(NamedTuple):
         return viewed(x, (*x.shape[: self.outer[0]], math.prod(x.shape[one] for one in self.outer)))
 
     def after(self, x: Any) -> Any:
-        """Return a result of `as_rows`, one element for each row, with the axes of x, those of both steps of size 1."""
-        return viewed(x, (*x.shape[:-1], *[1] * len((*self.outer, *self.inner))))
+        """Return means along all axes, in any shape, with the axes of the arrays, those of both steps of size 1."""
+        gone = {*self.outer, *self.inner}
+        kept = tuple(1 if axis in gone else size for axis, size in enumerate(self.shapes[0]))
+        return x if tuple(x.shape) == kept else viewed(x, kept)
 
     def mean(self, x: Any) -> Any:
         """Return the means along all axes, each an axis of size 1."""
@@ -209,32 +211,32 @@ def _normalised(
     scales = {name: one for name, one in scales.items() if one is not None}
     for name, one in scales.items():
         check_broadcasts(name, one, x.shape)
-    rows, wide = Rows.of_shapes(axes, x.shape, *(one.shape for one in scales.values())), computed_in(x)
-    kept, dtype = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)), x.dtype
+    # the rows of means may be longer than those that share a factor
+    long, rows = (Rows.of_shapes(axes, x.shape, *(one.shape for one in each)) for each in ((), scales.values()))
+    kept, dtype, wide = tuple(1 if axis in axes else size for axis, size in enumerate(x.shape)), x.dtype, computed_in(x)
     shape, (seen, *others) = x.shape, rows.shapes
-    x = in_type(viewed(x, seen), wide)
+    whole = in_type(viewed(x, long.shapes[0]), wide)
+    x = whole if long.shapes[0] == seen else in_type(viewed(x, seen), wide)
     mul, sub, add = (FUNCTIONS[name] for name in ("mul", "sub", "add"))
     mean = None
     if is_centred:
-        first = FUNCTIONS["mean"](x, rows.inner, keepdims=True)
-        rest = sub(x, first)
-        more, squares = (FUNCTIONS["mean"](one, rows.inner, keepdims=True) for one in (rest, mul(rest, rest)))
+        first = FUNCTIONS["mean"](whole, long.inner, keepdims=True)
+        rest = sub(whole, first)
+        more, squares = (FUNCTIONS["mean"](one, long.inner, keepdims=True) for one in (rest, mul(rest, rest)))
         squares, mean = sub(squares, mul(more, more)), first
-        if rows.outer:  # the squares of differences from the mean, by those from the means of pieces
-            first, more, squares = map(rows.as_rows, (first, more, squares))
+        if long.outer:  # the squares of differences from the mean, by those from the means of pieces
+            first, more, squares = map(long.as_rows, (first, more, squares))
             mean = FUNCTIONS["mean"](first, -1, keepdims=True)
             between = add(sub(first, mean), more)
             more = FUNCTIONS["mean"](between, -1, keepdims=True)
             between = sub(between, more)
             squares = FUNCTIONS["mean"](add(squares, mul(between, between)), -1, keepdims=True)
-            mean, more = map(rows.after, (mean, more))
-            rest = sub(x, mean)
-        rest = sub(rest, more)
+        mean, more = map(rows.after, (mean, more))
+        rest = sub(sub(x, mean), more)
         mean = viewed(mean, kept)
     else:
-        rest, squares = x, rows.mean(mul(x, x))
-    inverse = FUNCTIONS["rsqrt"](add(squares, epsilon))
-    inverse = rows.after(inverse) if is_centred and rows.outer else inverse
+        rest, squares = x, long.mean(mul(whole, whole))
+    inverse = rows.after(FUNCTIONS["rsqrt"](add(squares, epsilon)))
     y = mul(rest, inverse)
     for (name, one), as_rows in zip(scales.items(), others, strict=True):
         y = (mul if name == "weight" else add)(y, in_type(viewed(one, as_rows), wide))
