@@ -16,7 +16,7 @@ from ep.ops.conv import FLOAT, conv_attributes, conv_shape, local_groups
 from ep.ops.declare.function import Tensor, operator
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
-from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
+from ep.ops.kernels import Calls, Function, Launch, Plan, Temporary, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
 from ep.ops.shapes import as_sizes
 from ep.ops.window_kernel import MOVES, WindowMoves
@@ -148,9 +148,13 @@ def conv_w_grad_kernel(calls: Calls, moves: WindowMoves, matmul: Any) -> Plan:
     if batch * k == 0:
         batch, k = 1, 0
     found, steps = windows(x[2:], w[2:], calls.attributes), list[Any]()
-    written = moves.moved(
-        steps, Placeholder(1), [*moves.padding(x[:2], found), *moves.writing(x[:2], found)] if k else []
-    )
+    padded = moves.moved(steps, Placeholder(1), moves.padding(x[:2], found) if k else [])
+    if k and not found.is_whole:
+        places = found.of_padded().map_of((batch, groups, w[1]), joined=False)
+        over = matmul.over_windows((batch, groups, m, k), places, (groups, m, n))
+        if over is not None:
+            return Plan(*steps, Launch(Function(over), Placeholder(0), padded, RESULT))
+    written = moves.moved(steps, padded, moves.writing(x[:2], found) if k else [])
     of_dy, of_windows = ((batch, groups, m, k), Placeholder(0)), ((batch, groups, n, k), written)
     if not (m < n and (m <= _FEW_FILTERS or (m > _VECTOR and m % _VECTOR == 0))):
         return Plan(*steps, Launch(matmul, 1, *of_dy, *of_windows, 0, (groups, m, n), RESULT))

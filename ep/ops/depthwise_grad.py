@@ -23,6 +23,7 @@ from ep.ops.conv_grad import MATMUL_OF_WINDOWS, W_GRAD_NAMES, conv_w_grad_kernel
 from ep.ops.depthwise import NARROW
 from ep.ops.kernels import (
     Calls,
+    Function,
     Launch,
     Plan,
     Subject,
@@ -130,12 +131,18 @@ class _Rows:
     **W_GRAD_NAMES,
 )
 def depthwise_w_grad_kernel(calls: Calls, moves: WindowMoves, matmul: Any, permute: Any) -> Plan:
-    """Return launches of Expression, which adds up products of rows of dy and of copies of padded x."""
+    """Return the products of dy and windows of x that BroadcastMatmul reads in place, if the device can do so.
+
+    Otherwise Expression adds up products of rows of dy and of copies of padded x.
+    """
     (dy, x), w, groups = calls.shapes, calls.attributes["shape"], calls.attributes["groups"]
     if 0 in w or x[0] == 0 or math.prod(dy[2:]) < 2:
         return conv_w_grad_kernel(calls, moves, matmul)  # there is nothing to add up
     kind, filters, batches = calls.subject.data_types["out"], w[0] // groups, x[0]
     found = windows(x[2:], w[2:], calls.attributes)
+    over = matmul.over_planes(found.in_planes(batches * groups), groups, filters) if 0 not in found.sizes else None
+    if over is not None:
+        return Plan(Launch(Function(over), Placeholder(0), Placeholder(1), RESULT))
     rows, everything, steps = _Rows(found), (slice(None),) * 2, list[Any]()
     num_places, elements = len(rows.places), Placeholder(1)
 

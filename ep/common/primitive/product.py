@@ -90,18 +90,22 @@ def broadcast_product(a_dims: Dims, b_dims: Dims, c_dims: Dims, transpose_a: boo
     each = a_dims[:-2], b_dims[:-2], c_dims[:-2]
     dims = broadcast_dims(*each, names=_BATCH_NAMES)
     steps = broadcast_strides(each[0], len(dims), m * k), broadcast_strides(each[1], len(dims), k * n)
-    of_c = (1,) * (len(dims) - len(each[2])) + each[2]
-    # an axis of c has its own size, even if it is 1; the other axes are summed
-    if of_c == dims:
-        batches, terms = walk_over(dims, *steps), ONE
-    else:
-        axes = [*zip(dims, of_c, *steps, strict=True)]
-        batches = _walk_of_axes([(size, a, b) for size, kept, a, b in axes if kept == size])
-        terms = _walk_of_axes([(size, a, b) for size, kept, a, b in axes if kept != size])
+    batches, terms = walks_over(dims, each[2], *steps)
     if 0 not in dims and k:
         m, batches = _fold_rows(m, k, batches, transpose_a)
         k, terms = _fold_depth(m, n, k, batches, terms, transpose_a, transpose_b)
     return Product(m, n, k, batches, terms)
+
+
+def walks_over(dims: Dims, of_c: Dims, a_strides: Dims, b_strides: Dims) -> tuple[Walk, Walk]:
+    """Return the walks over the matrices of c and over the products that are summed. of_c: the axes of c."""
+    of_c = (1,) * (len(dims) - len(of_c)) + of_c
+    if of_c == dims:
+        return walk_over(dims, a_strides, b_strides), ONE
+    # an axis of c has its own size, even if it is 1; the other axes are summed
+    axes = [*zip(dims, of_c, a_strides, b_strides, strict=True)]
+    batches = _walk_of_axes([(size, a, b) for size, kept, a, b in axes if kept == size])
+    return batches, _walk_of_axes([(size, a, b) for size, kept, a, b in axes if kept != size])
 
 
 def _walk_of_axes(axes: Sequence[tuple[int, int, int]]) -> Walk:

@@ -102,6 +102,11 @@ class Windows(NamedTuple):
         after = tuple(padded - begin - size for padded, begin, size in zip(self.padded, begins, sizes, strict=True))
         return self._replace(sizes=tuple(sizes), before=tuple(begins), after=after)
 
+    def of_padded(self) -> Windows:
+        """Return the same windows of the array that has been padded."""
+        nothing = (0,) * len(self.sizes)
+        return self._replace(sizes=self.padded, before=nothing, after=nothing)
+
     def beyond(self) -> Windows:
         """Return windows that may reach beyond the padded array: every one that begins before the end of the array."""
         after = []

@@ -51,7 +51,10 @@ class BroadcastMatmul(Primitive):
     def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
         """Return a launch of `c = a @ b` that reads b from windows of an array; None if windows must be written out.
 
-        a_dims: those of Launch, with as many axes as c_dims, or fewer. c_dims: no size is 0. No operand is transposed.
+        a_dims: those of Launch, with as many axes as c_dims, or fewer. c_dims: no size is 0. a is not transposed.
+
+        If b is transposed, the launch is of `c = a @ b.T`, with the same map of b, and summed as by Launch along axes
+        that c lacks: windows.strides has one for each axis of a but the last two.
         """
         return None
 
@@ -61,7 +64,10 @@ class BroadcastMatmul(Primitive):
         An element of c, `[planes, filters, counts...]`, is the sum of the elements of a window, each times the number
         of a for its place; those outside of a plane are 0. a: `[groups, filters, kernel...]`; plane p is of group
         p % groups.
-        windows: no size, count or number of places is 0. No operand is transposed.
+        windows: no size, count or number of places is 0. a is not transposed.
+
+        If b is transposed, a and c change places: an element of c, `[groups, filters, kernel...]`, is the sum, over the
+        planes of its group and over all windows, of the element at one place times the window's number in a.
         """
         return None
 

@@ -21,6 +21,9 @@ _ENOUGH_BLOCKS: Final = 8  # from this number on, sums are not cut
 _MOST_PIECES: Final = 64  # the most parts of the sums of all blocks together
 _LEAST_WORK_OF_NARROW_PARTS: Final = 1 << 17  # multiplications of a part of sums, as `_LEAST_WORK`
 _LEAST_DEPTH: Final = 32  # the least extent in k of a part, per row or column of c, since its sums are written and read
+_LEAST_SUMMED: Final = 1536  # products of a part of the sums of windows: one tenth of them take as long as adding it up
+_LEAST_LENGTH: Final = 512  # of such a part along the longer of products and k: it is summed in pieces
+_LEAST_SIDE_OF_SUMS: Final = 32, 128  # rows and columns of a block of sums of windows; columns have a packed
 
 
 def cut(m: int, n: int, work: float, num_batches: int) -> tuple[int, int]:
@@ -62,3 +65,26 @@ def cut_depth(m: int, n: int, depth: int, work: float, num_blocks: int) -> int:
     while parts < int(most):
         parts *= 2
     return parts
+
+
+def cut_sums(m: int, n: int, k: int, num_terms: int, most_sums: int) -> tuple[int, int, int]:
+    """Return the numbers of parts of rows, columns and sums of a product by transposed windows, which has many sums.
+
+    Parts of the sums read both operands once, blocks of rows read b again, and blocks of columns pack a again.
+    num_terms: the products of length k that are summed. most_sums: the most sums of a block, which stay in a cache.
+    """
+    depth, longer, rows, columns, parts = k * num_terms, max(k, num_terms), 1, 1, 1
+    work = float(m) * n * depth
+    least_rows, least_columns = _LEAST_SIDE_OF_SUMS
+
+    def may_be_cut() -> bool:
+        blocks = rows * columns * parts
+        return blocks < _ENOUGH_BLOCKS and work / blocks > _LEAST_WORK
+
+    while may_be_cut() and depth >= 2 * parts * _LEAST_SUMMED and longer >= 2 * parts * _LEAST_LENGTH:
+        parts *= 2
+    while may_be_cut() and m >= 2 * rows * least_rows:
+        rows *= 2
+    while (may_be_cut() or m * n > most_sums * rows * columns) and n >= 2 * columns * least_columns:
+        columns *= 2
+    return rows, columns, parts

@@ -18,6 +18,7 @@ from ep.cpu.engine.product.types import Types, is_narrow
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.window_blocks import windows_multiplier
 from ep.cpu.engine.product.window_row import window_row_multiplier
+from ep.cpu.engine.product.window_sums import window_sums_multiplier
 from ep.cpu.shared.state import LaunchState
 from ep.include.number_kind import COMPLEXES
 
@@ -72,6 +73,18 @@ def set_multiplier(state: LaunchState, types: Types, words: Any, step: int = 0) 
     set_parts(state, types, strips if of_windows else strips | 1 << way)
     of_product = _of_windows(types, step, m == 1) if of_windows else state.words[PRODUCT_STATE.parts + way]
     words[PRODUCT.multiply] = of_product
+
+
+def set_window_sums(types: Types, words: Any, step: int) -> None:
+    """Do the same for a product by transposed windows. step: that of most of them."""
+    rows, lanes = -(-int(words[PRODUCT.m]) // int(words[PRODUCT.row_parts])), lanes_of(types.arithmetic)
+    vectors = min(range(2, VECTORS + 1), key=lambda vectors: -(-rows // (vectors * lanes)) * vectors)
+    words[PRODUCT.multiply] = _of_transposed_windows(types, vectors, step)
+
+
+@cache
+def _of_transposed_windows(types: Types, vectors: int, step: int) -> int:
+    return _kernel(f"product.{types.name}.window_sums.{vectors}.{step}", window_sums_multiplier(types.c, vectors, step))
 
 
 @cache

@@ -35,12 +35,14 @@ class ProductPlan(LoopNest):
         signature: Signature | None = None,
         counts: tuple[int, ...] = (),
         windows: WindowMap | None = None,
+        parts: tuple[int, int, int] | None = None,
     ) -> None:
         """Make the plan.
 
         signature: that of launches of the product alone. counts: the numbers of elements of a, b and c, which are the
             sizes of the signature.
         windows: the places of the elements of b, if b is windows of an array.
+        parts: the numbers of parts of rows, columns and sums; None for those of `cut` and `cut_depth`.
         """
         super().__init__(PRODUCT, signature)
         if signature is not None:
@@ -48,10 +50,11 @@ class ProductPlan(LoopNest):
         m, n, k, batches, terms = product
         num_batches, num_terms = batches.size, terms.size
         work = float(m) * n * k * num_terms
-        row_parts, column_parts = cut(m, n, work, num_batches)
-        num_blocks = row_parts * column_parts * num_batches
-        depth_parts = cut_depth(m, n, max(k, num_terms), work * num_batches, num_blocks)
-        self.set_words(_SIZES, (m, n, k, num_batches, num_terms, row_parts, column_parts, depth_parts))
+        if parts is None:
+            row_parts, column_parts = cut(m, n, work, num_batches)
+            num_blocks = row_parts * column_parts * num_batches
+            parts = row_parts, column_parts, cut_depth(m, n, max(k, num_terms), work * num_batches, num_blocks)
+        self.set_words(_SIZES, (m, n, k, num_batches, num_terms, *parts))
         if windows is not None:
             self._tables = [Words(one) for one in (windows.rows, windows.columns, _ends(windows))]
             self.set_words(_WINDOWS, [one.address for one in self._tables])  # compiled code has their addresses

@@ -10,7 +10,10 @@ from functools import cache, partial
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
+from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import widened
+from ep.cpu.compile.jit import jit
+from ep.cpu.compile.memory import set_bytes
 from ep.cpu.compile.vectors import (
     INT,
     REALS,
@@ -26,6 +29,7 @@ from ep.cpu.compile.vectors import (
     where,
     with_masks_unless,
 )
+from ep.cpu.engine.product.state import PLANES
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
@@ -104,3 +108,43 @@ def row_packer(data_type: DataType, lanes: int, places: int, stride: int, dilati
             counted(builder, WORD(0), end, 1, [], one_by_one)
 
     return pack_row
+
+
+def plane_packer(
+    data_type: DataType,
+    lanes: int,
+    kernel: tuple[int, int, int],
+    strides: tuple[int, int, int],
+    dilations: tuple[int, int, int],
+) -> tuple[Any, Any]:
+    """Return two functions that pack parts of planes; kernel, strides, dilations: of their windows.
+
+    The first, (words, planes, plane, layer, first_row, num_rows, first, vectors, dst), packs the rows of a layer that
+    `num_rows` rows of windows read, from column `first` on. words: the address of `PLANES`, which describes the planes
+    at the address `planes`. vectors: as for `row_packer`. The second, (num_rows), returns the number of packed rows.
+    """
+    (_, height, width), (_, row_stride, stride), (_, row_dilation, dilation) = kernel, strides, dilations
+    pack_row, size = row_packer(data_type, lanes, width, stride, dilation), data_type.itemsize
+    vector_bytes = (phases_of(width, stride, dilation)[-1] + 1) * lanes * arithmetic_of(data_type).itemsize
+    skips = row_dilation == 1 and row_stride > height  # whether no window reads some rows
+
+    @jit
+    def packed_rows(num_rows):
+        return (num_rows - 1) * row_stride + (height - 1) * row_dilation + 1
+
+    @jit
+    def pack(words, planes, plane, layer, first_row, num_rows, first, vectors, dst):
+        layers, rows = load_word(words, PLANES.sizes), load_word(words, PLANES.sizes + 1)
+        columns, layer = load_word(words, PLANES.sizes + 2), layer - load_word(words, PLANES.before)
+        first_row = first_row * row_stride - load_word(words, PLANES.before + 1)
+        src, row_bytes = planes + (plane * layers + layer) * rows * columns * size, vectors * vector_bytes
+        for row in range(first_row, first_row + packed_rows(num_rows)):
+            if skips and (row - first_row) % row_stride >= height:
+                pass
+            elif 0 <= layer < layers and 0 <= row < rows:
+                pack_row(src + row * columns * size, first, columns, vectors, vectors * lanes, dst)
+            else:
+                set_bytes(dst, row_bytes, 0)
+            dst += row_bytes
+
+    return pack, packed_rows

@@ -18,14 +18,15 @@ from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import loader, release, set_bytes, storer
+from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
+from ep.cpu.engine.plan import adjacent
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.plane_rows import phases_of, reach_of, row_packer
+from ep.cpu.engine.product.plane_rows import phases_of, plane_packer, reach_of
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
 from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PLANES, PRODUCT, PRODUCT_LAUNCH
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.machine.caches import last_level_caches
@@ -44,18 +45,14 @@ _MOST_VECTORS: Final = 8
 _SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
 _TASK: Final = adjacent(PRODUCT, "task")
 
-_PLANES: Final = layout(
-    "Planes",
-    groups=1,
-    sizes=_AXES,
-    counts=_AXES,
-    before=_AXES,
+_PARTS: Final = layout(
+    "PlaneParts",
+    PLANES,
     row_parts=1,  # the number of parts of a layer of sums along its rows
     block_parts=1,  # the same along the blocks of its columns
     blocks=1,
     wide_blocks=1,
     mapped=1,  # how many parts are mapped together: 1, or all of a plane
-    bytes=1,  # of memory for a part
     sums_bytes=1,  # of memory for the sums of all parts that are mapped together
 )
 
@@ -95,19 +92,19 @@ class PlanesPlan(LoopNest):
             self.set_checks(counts, in_place=False)
         filled = along_axes(windows, _AXES)
         parts, maps = _parts(filled, data_type, maps=signature is None), signature is None
-        words = np.zeros(_PLANES.num_words, np.int64)
+        words = np.zeros(_PARTS.num_words, np.int64)
         for field in ("sizes", "counts", "before"):
-            words[getattr(_PLANES, field) :][:_AXES] = getattr(filled, field)
+            words[getattr(_PARTS, field) :][:_AXES] = getattr(filled, field)
         for field in ("row_parts", "block_parts", "blocks", "wide_blocks", "bytes"):
-            words[getattr(_PLANES, field)] = getattr(parts, field)
-        words[_PLANES.groups] = groups
+            words[getattr(_PARTS, field)] = getattr(parts, field)
+        words[_PARTS.groups] = groups
         self._planes = Words(words)  # compiled code has the address
         of_plane, num_windows = filled.counts[0] * parts.row_parts * parts.block_parts, math.prod(windows.counts)
-        words[_PLANES.mapped] = of_plane if by_planes else 1
-        if words[_PLANES.mapped] > 1:
-            words[_PLANES.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
+        words[_PARTS.mapped] = of_plane if by_planes else 1
+        if words[_PARTS.mapped] > 1:
+            words[_PARTS.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
         self.may_stream = max(windows.num_elements()) * data_type.itemsize > last_level_caches(1) // 4
-        column_parts = of_plane // int(words[_PLANES.mapped])
+        column_parts = of_plane // int(words[_PARTS.mapped])
         self.set_words(_SIZES, (filters, num_windows, kernel, planes, 1, 1, column_parts, 1))
         self.set_words(_TASK, (planes_task(parts.form, maps),))
         self.set_words(PRODUCT.planes, (self._planes.address,))
@@ -171,48 +168,28 @@ def planes_task(form: SumsForm, maps: bool) -> int:
 
     maps: whether sums are in the arithmetic type, and are mapped if the launch has a map.
     """
-    (num_layers, height, width), (layer_stride, row_stride, stride) = form.kernel, form.strides
-    layer_dilation, row_dilation, dilation = form.dilations
+    (num_layers, height, width), (layer_stride, _, stride) = form.kernel, form.strides
+    layer_dilation, _, dilation = form.dilations
     data_type, lanes, places, narrower = form.data_type, form.lanes, num_layers * height * width, form.vectors - 1
     wide, size, size_of_result = arithmetic_of(data_type), data_type.itemsize, form.result.itemsize
     wide_size, widens, num_phases = wide.itemsize, data_type in HALVES, phases_of(width, stride, dilation)[-1] + 1
     reach, behind = reach_of(width, stride, dilation), form.vectors * lanes
-    pack_row, sums = row_packer(data_type, lanes, width, stride, dilation), window_sums(form)
+    pack, packed_rows = plane_packer(data_type, lanes, form.kernel, form.strides, form.dilations)
+    sums = window_sums(form)
     load, store = loader(data_type), storer(wide)
     are_apart, finish = _mapping(size_of_result) if maps else _writing(size, size_of_result)
-    skips = row_dilation == 1 and row_stride > height  # whether no window reads some rows
-
-    @jit
-    def packed_rows(num_rows):
-        return (num_rows - 1) * row_stride + (height - 1) * row_dilation + 1
-
-    @jit
-    def pack(launch, words, plane, layer, first_row, num_rows, first, vectors, target):
-        """Pack the rows of a layer that `num_rows` rows of windows read, from column `first` on."""
-        layers, rows = load_word(words, _PLANES.sizes), load_word(words, _PLANES.sizes + 1)
-        columns, layer = load_word(words, _PLANES.sizes + 2), layer - load_word(words, _PLANES.before)
-        first_row = first_row * row_stride - load_word(words, _PLANES.before + 1)
-        src = load_word(launch, PRODUCT_LAUNCH.b) + (plane * layers + layer) * rows * columns * size
-        row_bytes = vectors * lanes * num_phases * wide_size
-        for row in range(first_row, first_row + packed_rows(num_rows)):
-            if skips and (row - first_row) % row_stride >= height:
-                pass
-            elif 0 <= layer < layers and 0 <= row < rows:
-                pack_row(src + row * columns * size, first, columns, vectors, vectors * lanes, target)
-            else:
-                set_bytes(target, row_bytes, 0)
-            target += row_bytes
 
     def sum_planes(launch, begin, end):
         product = load_word(launch, PRODUCT_LAUNCH.product)
         words, filters = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.m)
-        groups, blocks = load_word(words, _PLANES.groups), load_word(words, _PLANES.blocks)
-        row_parts, block_parts = load_word(words, _PLANES.row_parts), load_word(words, _PLANES.block_parts)
-        wide_blocks, before = load_word(words, _PLANES.wide_blocks), load_word(words, _PLANES.before + 2)
-        layers, rows = load_word(words, _PLANES.counts), load_word(words, _PLANES.counts + 1)
-        columns = load_word(words, _PLANES.counts + 2)
-        apart, mapped, num_bytes = are_apart(launch), load_word(words, _PLANES.mapped), load_word(words, _PLANES.bytes)
-        memory = allocate_for(launch, num_bytes + load_word(words, _PLANES.sums_bytes))
+        groups, blocks = load_word(words, _PARTS.groups), load_word(words, _PARTS.blocks)
+        row_parts, block_parts = load_word(words, _PARTS.row_parts), load_word(words, _PARTS.block_parts)
+        wide_blocks, before = load_word(words, _PARTS.wide_blocks), load_word(words, _PARTS.before + 2)
+        layers, rows = load_word(words, _PARTS.counts), load_word(words, _PARTS.counts + 1)
+        columns = load_word(words, _PARTS.counts + 2)
+        b = load_word(launch, PRODUCT_LAUNCH.b)
+        apart, mapped, num_bytes = are_apart(launch), load_word(words, _PARTS.mapped), load_word(words, _PARTS.bytes)
+        memory = allocate_for(launch, num_bytes + load_word(words, _PARTS.sums_bytes))
         if memory == 0:
             return
         packed = (memory + _LINE - 1) // _LINE * _LINE
@@ -232,7 +209,7 @@ def planes_task(form: SumsForm, maps: bool) -> int:
             for of_window in range(num_layers):
                 in_layer = layer * layer_stride + of_window * layer_dilation
                 target = packed + of_window * layer_step * wide_size
-                pack(launch, words, plane, in_layer, first_row, num_rows, first, vectors, target)
+                pack(words, b, plane, in_layer, first_row, num_rows, first, vectors, target)
             kept = packed + (layer_step * num_layers + behind) * wide_size
             for of_filter in range(filters):
                 weights = (plane % groups * filters + of_filter) * places * size + load_word(launch, PRODUCT_LAUNCH.a)
@@ -285,7 +262,7 @@ def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
         words, planes = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.num_batches)
         num_bytes, written = planes * size, planes * load_word(product, PRODUCT.m) * size_of_result
         for axis in range(_AXES):
-            num_bytes *= load_word(words, _PLANES.sizes + axis)
+            num_bytes *= load_word(words, _PARTS.sizes + axis)
         written *= load_word(product, PRODUCT.n)
         num_bytes += written
         return num_bytes > load_word(settings, SETTINGS.tiles_from + kind_of_work(num_bytes, written))

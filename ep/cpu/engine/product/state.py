@@ -47,11 +47,14 @@ PRODUCT: Final = layout(
     window_inside=ADDRESS,  # the address of an address for each row: of bits that say which elements are inside; or 0
     window_outside=ADDRESS,  # for each column and the end, the number of columns before it with elements outside; or 0
     bands=ADDRESS,  # the address of `BANDS` if blocks of columns are bands, whose windows are reduced; else 0
-    planes=ADDRESS,  # the address of `_PLANES` if c is sums of windows of planes; else 0
+    planes=ADDRESS,  # the address of `PLANES` if b is windows of planes; else 0
     batches=AXES.num_words,  # the start of the operands of each matrix of c
     terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )
 """A product to compute: the plan of a launch, or made by the launch."""
+
+PLANES: Final = layout("Planes", groups=1, sizes=3, counts=3, before=3, bytes=1)
+"""The windows of planes along three axes. bytes: of memory for a packed part of a plane, and what belongs to it."""
 
 PRODUCT_LAUNCH: Final = layout(
     "ProductLaunch",

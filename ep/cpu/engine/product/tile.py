@@ -92,7 +92,7 @@ def tile_multiplier(
         a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
         if packed:
             num_rows, a_row, a_step, b_step = WORD(rows), WORD(1), WORD(rows), WORD(packed)
-            _prefetch_tile(builder, c, c_step, rows, width)
+            prefetch_tile(builder, c, c_step, rows, width)
         later = builder.inttoptr(later, BYTE.as_pointer())
         last, a_rows = builder.sub(num_rows, WORD(1)), []
         for number in range(rows):
@@ -178,7 +178,7 @@ def tile_multiplier(
     return multiply_tile
 
 
-def _prefetch_tile(builder: Any, c: Any, c_step: Any, rows: int, width: int) -> None:
+def prefetch_tile(builder: Any, c: Any, c_step: Any, rows: int, width: int) -> None:
     """Prefetch the rows of a tile of c, of `width` bytes each, which need not begin at a cache line."""
     for number in range(rows):
         row = builder.gep(c, [builder.mul(c_step, WORD(number))])
