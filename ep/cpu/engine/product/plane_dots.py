@@ -27,7 +27,6 @@ from ep.cpu.compile.vectors import (
     store,
     stored_bits,
     sum_in_any_order,
-    where,
 )
 from ep.cpu.engine.product.shape import tile_shape
 from ep.cpu.engine.product.types import arithmetic_of
@@ -166,12 +165,12 @@ def window_dots(form: DotsForm) -> Any:
                             of_rows[number] = fma(builder, read, factors[row], of_rows[number])
                     return of_rows
 
+                def add_masked(index: Any, of_rows: list[Any]) -> list[Any]:
+                    return add_vector(index, of_rows, lanes_below(builder, builder.sub(columns, index), lanes))
+
                 zeros = [vector(None)] * len(found)
                 left, of_rows = counted_whole(builder, WORD(0), columns, lanes, zeros, add_vector)
-                more, is_part = builder.sub(columns, left), builder.icmp_signed("<", left, columns)
-                of_rows = where(
-                    builder, is_part, lambda: add_vector(left, of_rows, lanes_below(builder, more, lanes)), of_rows
-                )
+                _, of_rows = counted(builder, left, columns, lanes, of_rows, add_masked)  # one vector at most
                 return [add(builder, total, of_row) for total, of_row in zip(found, of_rows, strict=True)]
 
             found = [load(builder, sums, vector, place) for place in in_sums]
