@@ -1,4 +1,4 @@
-"""Convolutions of models in float32, compared with PyTorch, ONNX Runtime, and the matrix product that they contain.
+"""Convolutions of models in float32, and gradients by w, compared with PyTorch, ONNX Runtime, and the product in them.
 
 A time is the least of some runs, in which all libraries take turns. A wrong result is an error.
 """
@@ -30,18 +30,25 @@ _PRODUCT: Final = "product"
 
 
 class Convolution(NamedTuple):
-    """One use: the shapes of x and w, and the attributes, equal for all spatial axes."""
+    """One use: the shapes of x and w, and the attributes, equal for all spatial axes; by_w: the gradient by w of it."""
 
     x: tuple[int, ...]
     w: tuple[int, ...]
     stride: int = 1
     pad: int = 0
     groups: int = 1
+    by_w: bool = False
 
     @property
     def given(self) -> dict[str, int]:
         """Return the attributes, as arguments of `ep.ops.conv`."""
         return {"strides": self.stride, "pads": self.pad, "groups": self.groups}
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Return the windows along each spatial axis."""
+        each = zip(self.x[2:], self.w[2:], strict=True)
+        return tuple((size + 2 * self.pad - kernel) // self.stride + 1 for size, kernel in each)
 
 
 CONVOLUTIONS: Final = {
@@ -53,8 +60,18 @@ CONVOLUTIONS: Final = {
     "3 x 3 depthwise, 96, 24 x 160": Convolution((1, 96, 24, 160), (96, 1, 3, 3), pad=1, groups=96),
     "5 x 5 depthwise by 2, 192, 40 x 40": Convolution((1, 192, 40, 40), (192, 1, 5, 5), stride=2, pad=2, groups=192),
     "5, 64 to 128, 2048": Convolution((1, 64, 2048), (128, 64, 5)),
+    "by w, 3 x 3, 64 to 64, 8 x 56 x 56": Convolution((8, 64, 56, 56), (64, 64, 3, 3), pad=1, by_w=True),
+    "by w, 3 x 3, 128 to 128, 8 x 28 x 28": Convolution((8, 128, 28, 28), (128, 128, 3, 3), pad=1, by_w=True),
+    "by w, 3 x 3, 512 to 512, 8 x 7 x 7": Convolution((8, 512, 7, 7), (512, 512, 3, 3), pad=1, by_w=True),
+    "by w, 3 x 3 by 2, 64 to 128, 8 x 56 x 56": Convolution((8, 64, 56, 56), (128, 64, 3, 3), 2, 1, by_w=True),
+    "by w, 1 x 1 by 2, 64 to 128, 8 x 56 x 56": Convolution((8, 64, 56, 56), (128, 64, 1, 1), 2, by_w=True),
+    "by w, 7 x 7 by 2, 3 to 64, 2 x 112 x 112": Convolution((2, 3, 112, 112), (64, 3, 7, 7), 2, 3, by_w=True),
+    "by w, depthwise, 32, 2 x 112 x 112": Convolution((2, 32, 112, 112), (32, 1, 3, 3), 1, 1, 32, by_w=True),
+    "by w, depthwise by 2, 128, 2 x 56 x 56": Convolution((2, 128, 56, 56), (128, 1, 3, 3), 2, 1, 128, by_w=True),
+    "by w, depthwise, 512, 2 x 14 x 14": Convolution((2, 512, 14, 14), (512, 1, 3, 3), 1, 1, 512, by_w=True),
 }
-"""The first five are those of ResNets; then two of text models, and one along one axis."""
+"""The first five are those of ResNets; then two of text models, and one along one axis. Last, gradients by w, as in the
+training of ResNet18 and of a separable network."""
 
 
 def measure(arguments: Namespace) -> dict[str, dict[str, float]]:
@@ -82,6 +99,12 @@ def calls_of(one: Convolution, peers: tuple[str, ...] | list[str], threads: int)
     """Return calls that compute a convolution, by library; their results are arrays that NumPy accepts."""
     rng = np.random.default_rng(_SEED)
     x, w = (rng.standard_normal(shape).astype(np.float32) for shape in (one.x, one.w))
+    if one.by_w:
+        dy = rng.standard_normal((one.x[0], one.w[0], *one.counts)).astype(np.float32)
+        calls = {"ep": lambda: ep.ops.conv_w_grad(dy, x, one.w, **one.given)}
+        if "torch" in peers and find_spec("torch") is not None:
+            calls["torch"] = _gradient_of_torch(one, dy, x, w, threads)
+        return calls
     calls = {"ep": lambda: ep.ops.conv(x, w, **one.given)}
     if "torch" in peers and find_spec("torch") is not None:
         calls["torch"] = _of_torch(one, x, w, threads)
@@ -95,7 +118,7 @@ def _measured(one: Convolution, arguments: Namespace) -> dict[str, float]:
     expected = calls["ep"]()
     for name, call in calls.items():
         np.testing.assert_allclose(np.asarray(call()), expected, rtol=1e-3, atol=1e-3, err_msg=name)
-    calls[_PRODUCT] = _product(one, math.prod(expected.shape[2:]))
+    calls[_PRODUCT] = _product(one)
     least = dict.fromkeys(calls, math.inf)
     for _ in range(_RUNS):
         for name, call in calls.items():
@@ -109,14 +132,15 @@ def _measured(one: Convolution, arguments: Namespace) -> dict[str, float]:
 
 def _operations(one: Convolution) -> int:
     """Return the number of multiplications and additions."""
-    counts = [
-        (size + 2 * one.pad - kernel) // one.stride + 1 for size, kernel in zip(one.x[2:], one.w[2:], strict=True)
-    ]
-    return 2 * one.x[0] * math.prod(one.w) * math.prod(counts)
+    return 2 * one.x[0] * math.prod(one.w) * math.prod(one.counts)
 
 
-def _product(one: Convolution, windows: int) -> Call:
-    filters, places = one.w[0] // one.groups, math.prod(one.w[1:])
+def _product(one: Convolution) -> Call:
+    filters, places, windows = one.w[0] // one.groups, math.prod(one.w[1:]), math.prod(one.counts)
+    if one.by_w:
+        length = one.x[0] * windows
+        dy, written = (np.ones((one.groups, size, length), np.float32) for size in (filters, places))
+        return partial(ep.ops.matmul, dy, written, transpose_x2=True)
     w = np.ones((one.groups, filters, places), np.float32)
     return partial(ep.ops.matmul, w, np.ones((one.x[0], one.groups, places, windows), np.float32))
 
@@ -127,6 +151,16 @@ def _of_torch(one: Convolution, x: Array, w: Array, threads: int) -> Call:
     torch.set_num_threads(threads)
     function = (torch.conv1d, torch.conv2d, torch.conv3d)[x.ndim - 3]
     return partial(function, torch.from_numpy(x), torch.from_numpy(w), None, one.stride, one.pad, 1, one.groups)
+
+
+def _gradient_of_torch(one: Convolution, dy: Array, x: Array, w: Array, threads: int) -> Call:
+    import torch
+
+    torch.set_num_threads(threads)
+    arrays, axes = (torch.from_numpy(array) for array in (dy, x, w)), x.ndim - 2
+    steps = [[number] * axes for number in (one.stride, one.pad, 1)]
+    given = *arrays, None, *steps, False, [0] * axes, one.groups, [False, True, False]
+    return lambda: torch.ops.aten.convolution_backward(*given)[1]
 
 
 def _of_onnxruntime(one: Convolution, x: Array, w: Array, threads: int) -> Call:

@@ -124,7 +124,13 @@ GROUPS = {
     "calls": (calls, {"_RUNS": 1}, ["--threads", "1"], "mul(x, 2.5)", "mul(x, 2.5)"),
     "conv": (
         convolutions,
-        {"_RUNS": 1, "CONVOLUTIONS": {"5, 2 to 4, 9": convolutions.Convolution((1, 2, 9), (4, 2, 5), stride=2, pad=1)}},
+        {
+            "_RUNS": 1,
+            "CONVOLUTIONS": {
+                name: convolutions.Convolution((1, 2, 9), (4, 2, 5), stride=2, pad=1, by_w=by_w)
+                for name, by_w in (("5, 2 to 4, 9", False), ("by w, 5, 2 to 4, 9", True))
+            },
+        },
         ["--threads", "1"],
         "5, 2 to 4, 9",
         "5, 2 to 4, 9",
