@@ -68,13 +68,20 @@ class DotsForm(NamedTuple):
             for layer, row, column in each
         ]
 
+    def lines(self, rows: int, of_height: range) -> dict[int, list[tuple[int, int]]]:
+        """Return each packed row that `rows` rows of windows read, and which of them have it as which of their rows."""
+        found: dict[int, list[tuple[int, int]]] = {}
+        for row, of_window in product(range(rows), of_height):
+            found.setdefault(row * self.strides[1] + of_window * self.dilations[1], []).append((row, of_window))
+        return dict(sorted(found.items()))
+
     def cost(self, rows: int) -> int:
         """Return the number of vectors that are read, and of sums that are added, for each vector of `rows` rows."""
-        (_, row_stride, _), (_, dilation, _), found = self.strides, self.dilations, 0
+        found = 0
         for _, of_height, of_width in self.parts:
             for count, tiles in ((self.rows, rows // self.rows), (1, rows % self.rows)):
-                lines = {row * row_stride + of_window * dilation for row in range(count) for of_window in of_height}
-                found += tiles * (len(lines) * len(of_width) + count + len(of_height) * len(of_width))
+                lines = len(self.lines(count, of_height))
+                found += tiles * (lines * len(of_width) + count + len(of_height) * len(of_width))
         return found
 
 
@@ -104,7 +111,7 @@ def window_dots(form: DotsForm) -> Any:
     values: `rows` rows of `columns` elements of the data type, values_step apart: one for each window. sums: a vector
     of the arithmetic type for each place, any lane of which has a part of its products.
     """
-    (_, height, width), (_, row_stride, stride), (_, dilation, step) = form.kernel, form.strides, form.dilations
+    (_, height, width), (_, row_stride, stride), step = form.kernel, form.strides, form.dilations[2]
     real, lanes, kind = REALS[arithmetic_of(form.data_type)], form.lanes, stored_bits(form.data_type, form.lanes)
     vector = ir.VectorType(real, lanes)
 
@@ -136,31 +143,21 @@ def window_dots(form: DotsForm) -> Any:
                     builder.gep(values, [builder.mul(builder.add(first, WORD(row)), values_step)])
                     for row in range(count)
                 ]
-                users = {
-                    line: [
-                        (row, (line - row * row_stride) // dilation)
-                        for row in range(count)
-                        if line - row * row_stride in range(0, height * dilation, dilation)
-                        and (line - row * row_stride) // dilation in of_height
-                    ]
-                    for line in range((count - 1) * row_stride + (of_height.stop - 1) * dilation + 1)
-                }
-                of_lines = {
-                    line: builder.gep(of_layer, [builder.mul(builder.add(begin, WORD(line)), row_step)])
-                    for line in users
-                    if users[line]
-                }
+                lines = [
+                    (builder.gep(of_layer, [builder.mul(builder.add(begin, WORD(line)), row_step)]), users)
+                    for line, users in form.lines(count, of_height).items()
+                ]
 
                 def add_vector(index: Any, of_rows: list[Any], mask: Any = None) -> list[Any]:
                     of_rows = [*of_rows]
                     factors = [
                         widened(builder, load(builder, row, kind, index, mask), form.data_type) for row in of_values
                     ]
-                    for (line, of_line), column in product(of_lines.items(), of_width):
+                    for (line, users), column in product(lines, of_width):
                         far, phase = divmod(column * step, stride)
                         place = builder.add(builder.add(index, builder.mul(phase_step, WORD(phase))), WORD(far))
-                        read = load(builder, of_line, vector, place, mask)
-                        for row, of_window in users[line]:
+                        read = load(builder, line, vector, place, mask)
+                        for row, of_window in users:
                             number = places[of_window, column]
                             of_rows[number] = fma(builder, read, factors[row], of_rows[number])
                     return of_rows

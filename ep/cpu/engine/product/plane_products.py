@@ -111,12 +111,13 @@ def _parts(windows: PlaneWindows, form: DotsForm) -> _Parts:
     least = packed_bytes(1, columns)
     row_parts = 1
     while rows > row_parts and packed_bytes(-(-rows // row_parts), columns) > max(_PACKED_BYTES, 2 * least):
-        row_parts += 1
+        row_parts += 1 + row_parts // 16
+    row_parts = min(row_parts, rows)
     part, column_parts = min(-(-rows // (row_parts * form.rows)) * form.rows, rows), 1
     while columns > column_parts * lanes and packed_bytes(part, -(-columns // column_parts)) > max(
         _PACKED_BYTES, 2 * packed_bytes(part, lanes)
     ):
-        column_parts += 1
+        column_parts += 1 + column_parts // 16
     column_parts = max(column_parts, -(-columns // (_MOST_VECTORS * lanes)))
     of_part = min(-(-columns // (column_parts * lanes)) * lanes, columns)
     return _Parts(part, of_part, packed_bytes(part, of_part))
