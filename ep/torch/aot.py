@@ -36,6 +36,18 @@ def _warn_of_version() -> None:
         )
 
 
+def _power(x: torch.Tensor, exponent: Any) -> Any:
+    """Return a power of bool by bool, which is bool: PyTorch's traced tensors have int64."""
+    if x.dtype is not torch.bool or not isinstance(exponent, bool):
+        return NotImplemented
+    return x | (not exponent)
+
+
+def _sum_of_products(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, **factors: Any) -> torch.Tensor:
+    """Return addbmm as one product."""
+    return torch.addmm(x, y.transpose(0, 1).flatten(1), z.flatten(0, 1), **factors)
+
+
 @cache
 def decompositions() -> dict[Any, Any]:
     """Return the functions that replace operators by others: those of ATen's core, less what the table has."""
@@ -51,7 +63,7 @@ def decompositions() -> dict[Any, Any]:
     for target in [*found]:
         if target in OPERATORS or torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
             del found[target]
-    return found
+    return found | {aten.addbmm.default: _sum_of_products, aten.pow.Tensor_Scalar: _power}
 
 
 def backend(

@@ -93,6 +93,13 @@ class AtenCall:
             x = ops.cast(x, np.int32)  # as eager does, whose numbers out of range wrap
         return x if x.dtype == dtype else ops.cast(x, dtype)
 
+    def wide(self, *operands: Any) -> list[Any]:
+        """Return the operands of a product or a quotient in the type of the result; in float32 if it has 16 bits and
+        one is a number: PyTorch does not round that to the type."""
+        is_number = [isinstance(x, bool | int | float) or (not x.shape and self.shape != ()) for x in operands]
+        is_wide = any(is_number) and self.dtype.itemsize == 2 and self.dtype.kind not in "iu"
+        return [self.cast(x, np.float32 if is_wide else self.dtype) for x in operands]
+
     def filled(self, value: Any) -> Any:
         """Return an array of the result's shape and type that is filled with a number."""
         return ops.expand(self.cast(value), self.shape)

@@ -35,8 +35,36 @@ def test_numbers_in_products_and_quotients_are_not_rounded_to_16_bits(dtype, rou
     check(function, x, round_each=round_each)
 
 
+@pytest.mark.parametrize("round_each", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_bounds_and_divisors_that_are_numbers_are_not_rounded_to_16_bits(dtype, round_each):
+    x = torch.arange(2**16).to(torch.int16).view(dtype)
+    x = x[x.abs() < 100].requires_grad_()
+
+    def function(x):
+        quotients = [torch.div(x, 0.3, rounding_mode=mode) for mode in ("floor", "trunc")]
+        return torch.nn.functional.softshrink(x, 0.3), *quotients
+
+    (result, *quotients), (expected, *wanted) = compiled(function, round_each=round_each)(x), function(x)
+    assert torch.equal(result, expected)
+    assert all(map(torch.equal, quotients, wanted))
+    dy = torch.linspace(-2, 3, x.numel()).to(dtype)
+    assert torch.equal(*(torch.autograd.grad(one, x, dy)[0] for one in (result, expected)))
+
+
+@pytest.mark.parametrize("name", ["addmm", "addbmm", "baddbmm"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_factors_of_products_are_not_rounded_to_16_bits(dtype, name):
+    axes = 2 if name == "addmm" else 3
+    made = compiled(lambda x, y, z: getattr(torch, name)(x, y, z, beta=0.7, alpha=0.3))
+    x, y, z = (torch.full([1] * rank, number, dtype=dtype) for rank, number in ((2, 0), (axes, 1000), (axes, 1)))
+    assert made(x, y, z).item() == 300  # 0.3 is 0.29980 in float16, and 0.30078 in bfloat16
+    assert made(y[-1:].reshape(1, 1), x.reshape([1] * axes), z).item() == 700
+
+
 def test_powers_of_integers():
     check(lambda x: (x**0, x**3), torch.arange(-3, 4))
+    check(lambda x: (x**True, x**False, x**2, 2**x), torch.tensor([True, False]))
     with pytest.raises(RuntimeError, match="Integers to negative integer powers"):
         compiled(lambda x: x**-1)(torch.arange(3))
 

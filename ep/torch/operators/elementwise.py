@@ -45,14 +45,6 @@ def _shrink_backward(_: AtenCall, a: Arguments) -> Any:
     return ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, dy)
 
 
-def _wide(c: AtenCall, *operands: Any) -> list[Any]:
-    """Return the operands of a product or a quotient in the type of the result; in float32 if it has 16 bits and one is
-    a number: PyTorch does not round that to the type."""
-    is_number = [isinstance(x, bool | int | float) or (not x.shape and c.shape != ()) for x in operands]
-    is_wide = any(is_number) and c.dtype.itemsize == 2 and c.dtype.kind not in "iu"
-    return [c.cast(x, np.float32 if is_wide else c.dtype) for x in operands]
-
-
 def _add(c: AtenCall, a: Arguments) -> Any:
     x, y = c.cast(a.self), c.cast(a.other)
     if c.dtype == np.bool_:
@@ -62,11 +54,11 @@ def _add(c: AtenCall, a: Arguments) -> Any:
 
 def _div(c: AtenCall, a: Arguments) -> Any:
     if a.rounding_mode is None:
-        return c.cast(ops.div(*_wide(c, a.self, a.other)))
-    x, y = c.cast(a.self), c.cast(a.other)
+        return c.cast(ops.div(*c.wide(a.self, a.other)))
+    x, y = c.wide(a.self, a.other)
     if a.rounding_mode == "floor":
-        return (ops.floor_div if is_integer(x) else _floored)(x, y)
-    return ops.trunc_div(x, y) if c.dtype.kind in "iu" else ops.trunc(ops.div(x, y))
+        return c.cast((ops.floor_div if is_integer(x) else _floored)(x, y))
+    return c.cast(ops.trunc_div(x, y) if c.dtype.kind in "iu" else ops.trunc(ops.div(x, y)))
 
 
 def _floored(x: Any, y: Any) -> Any:
@@ -123,6 +115,7 @@ add({
     "abs": lambda _, a: a.self if a.self.dtype.kind in "ub" else ops.abs(a.self),
     "logical_not": lambda _, a: ops.logical_not(a.self),
     "leaky_relu": lambda _, a: ops.leaky_relu(a.self, float(a.negative_slope)),
+    "softshrink": lambda _, a: ops.soft_shrink(a.self, float(a.lambd)),
     "softplus": lambda _, a: ops.soft_plus(a.self, float(a.beta), float(a.threshold)),
     "gelu": lambda _, a: (ops.gelu if a.approximate == "none" else ops.fast_gelu)(a.self),
     "gelu_backward": lambda _, a: (
@@ -139,7 +132,7 @@ add({
         ops.less(a.self, 0), math.pi, ops.where(_none(a.self), c.cast(a.self), c.cast(0))
     ),
     "add sub": _add,
-    "mul": lambda c, a: c.cast((ops.logical_and if c.dtype == np.bool_ else ops.mul)(*_wide(c, a.self, a.other))),
+    "mul": lambda c, a: c.cast((ops.logical_and if c.dtype == np.bool_ else ops.mul)(*c.wide(a.self, a.other))),
     "div": _div,
     "pow": _pow,
     "sign": _sign,

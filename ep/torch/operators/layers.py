@@ -30,11 +30,6 @@ def _layer(c: AtenCall, a: Arguments) -> Any:
     return hidden, *last, None
 
 
-def _addbmm(c: AtenCall, a: Arguments) -> Any:
-    products = ops.mul(ops.sum(ops.matmul(a.batch1, a.batch2), 0, c.dtype), c.cast(a.alpha))
-    return ops.add(ops.mul(a.self, c.cast(a.beta)), products) if a.beta else products
-
-
 def _last(a: Arguments) -> tuple[int, ...]:
     """Return as many of the last axes as there are sizes."""
     return tuple(range(-len(a.normalized_shape), 0))
@@ -55,7 +50,6 @@ def _options(a: Arguments) -> dict[str, Any]:
 
 add({
     "mm.default bmm.default": lambda _, a: ops.matmul(a.self, a.mat2),
-    "addbmm": _addbmm,
     "native_layer_norm": lambda _, a: ops.layer_norm(
         a.input, a.weight, a.bias, _last(a), a.eps, return_statistics=True
     ),
