@@ -46,7 +46,7 @@ class NamedProgram:
     @property
     def whole(self) -> Whole:
         """The program, which gives all results."""
-        return Whole(self.program, [*self.given.values()], range(len(self.results)))
+        return Whole(self.program, [*self.given], range(len(self.results)))
 
     @property
     def holds(self) -> Mapping[Any, int]:
@@ -54,10 +54,11 @@ class NamedProgram:
         return self.program.holds
 
     def outputs(
-        self, base: Arrays, given: Mapping[int, Array], arena: Arena, launched: Callable[[], None] | None = None
+        self, base: Arrays, values: Mapping[str, Array], arena: Arena, launched: Callable[[], None] | None = None
     ) -> list[Array]:
-        """Compute the results, not by `repeated` of the program. given: the inputs, by position. launched: is called
-        after each launch."""
+        """Compute the results, not by `repeated` of the program. values: the inputs, by name. launched: is called after
+        each launch."""
+        given = {position: values[name] for name, position in self.given.items()}
         return self.program.run(base, given, {}, arena, launched)
 
     def is_recorded(self, arena: Arena) -> bool:

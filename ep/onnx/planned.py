@@ -95,9 +95,8 @@ class Planned:
         """Compute the program, not by `repeated`; add its results to `values`, which has the inputs, by name."""
         if progress is not None:
             progress.expect(self.program.num_launches)
-        given = {position: values[name] for name, position in self.given.items()}
         try:
-            results = self.program.run(base, given, {}, arena, None if progress is None else progress.step)
+            results = self.named.outputs(base, values, arena, None if progress is None else progress.step)
         except Exception as error:
             self._note(error)
             raise

@@ -110,8 +110,9 @@ class CompiledGraph:
                 value_of(step)
                 continue
             section = Section(self._target, step, sizing, at_once)
-            read = zip(section.readers, map(value_of, step.inputs), map(kinds.get, step.inputs), strict=True)
-            found = graph.call_function(section.run, tuple(layout.add_array(graph, *one) for layout, *one in read))
+            pairs = zip(step.inputs, section.readers, strict=True)
+            read = {node.name: layout.add_array(graph, value_of(node), kinds.get(node)) for node, layout in pairs}
+            found = graph.call_function(section.run, (read,))
             for k, (node, layout) in enumerate(zip(step.results, section.writers, strict=True)):
                 made[node] = layout.add_tensor(graph, graph.call_function(operator.getitem, (found, k)))
             sections.append(section)

@@ -70,33 +70,27 @@ class Section:
         )
         digest, self._key = _identity(part, sizing, target.options)
         self._stored = StoredPlans(Origin(digest), "torch", target.options.device, target.workspaces)
-        stored = self._stored.plan(self._key)
-        if stored is None:
-            self._plan()
-        else:
-            self._use([node.name for node in part.inputs], stored)
+        self._use(self._stored.plan(self._key) or self._plan())
 
     def explain(self) -> list[str]:
         """Return lines about the kernels, their bytes and the memory."""
         return self._program().explain({}, "")
 
-    def run(self, *given: Any) -> Sequence[Any]:
-        """Return the results for the inputs, as arrays of the device."""
-        found: Sequence[Any] | None = self._outputs(self._base, dict(zip(self._keys, given, strict=True)))
+    def run(self, given: Mapping[str, Any]) -> Sequence[Any]:
+        """Return the results for the inputs, by the names of their nodes, as arrays of the device."""
+        found: Sequence[Any] | None = self._outputs(self._base, given)
         if found is None:  # the plan on disk cannot be used
-            self._plan()
-            return self.run(*given)
+            self._use(self._plan())
+            return self.run(given)
         return found
 
-    def _use(self, keys: Sequence[Any], plan: StoredPlan | Runs) -> None:
-        """Compute with a plan for inputs that have these keys."""
-        self._keys, self._outputs, self.holds = keys, plan.outputs, plan.holds
+    def _use(self, plan: StoredPlan | Runs) -> None:
+        self._outputs, self.holds = plan.outputs, plan.holds
 
-    def _plan(self) -> None:
-        """Use a new plan, which is kept on disk."""
-        program = self._program()
+    def _plan(self) -> Runs:
+        """Return a new plan, which is kept on disk."""
         keep = partial(self._stored.keep_plan, self._key) if self._stored.keeps else None
-        self._use([*program.given.values()], Runs(program, self._target.arenas, keep, at_once=self._at_once))
+        return Runs(self._program(), self._target.arenas, keep, at_once=self._at_once)
 
     def _program(self) -> NamedProgram:
         """Return a new program. Raises RefusedError."""

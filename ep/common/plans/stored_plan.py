@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
+from itertools import starmap
 from typing import Any, Final, NamedTuple
 from weakref import ref
 
@@ -168,8 +169,8 @@ class StoredPlan(ProcessBound):
             workspace = Workspace()
         known = workspace.functions.get(id(self))
         run = self._restored(base, workspace, values) if known is None else known[0]
-        written = [base.empty(*one) for one in self._written]
-        done = run is not None and run(*[values[name] for name in self._inputs], *written)
+        written = [*starmap(base.empty, self._written)]
+        done = run is not None and run(*map(values.__getitem__, self._inputs), *written)
         if len(self._workspaces) < MOST_IDLE:
             self._workspaces.append(workspace)
         if not done:
