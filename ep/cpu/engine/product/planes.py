@@ -20,7 +20,6 @@ from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
-
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_rows import phases_of, plane_packer, reach_of
