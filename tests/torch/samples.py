@@ -7,6 +7,7 @@ import itertools
 import random
 from functools import cache
 
+import numpy as np
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import Graph, GraphModule
@@ -26,7 +27,8 @@ makes no graph of the sample, or eager has no tensor for it. Random numbers of P
 NOT_SET = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 """The operators whose elements are those that were in memory: they are not compared."""
 ANY_ORDER = {"argsort", "kthvalue", "median", "mode", "msort", "nanmedian", "sort", "topk"}
-"""The operators that may return any order of equal elements: their indices are not compared."""
+"""The operators that may return any order of equal elements: their indices are not compared, and gradients by equal
+elements are compared in the order of their sizes."""
 TOLERANCES_OF = dict.fromkeys(
     (
         *("digamma", "nn.functional.gelu", "nn.functional.hardsigmoid", "special.polygamma.special_polygamma_n_0"),
@@ -159,17 +161,25 @@ def _widened(value):
     return torch.float64 if isinstance(value, torch.dtype) and value.is_floating_point else value
 
 
-def _computed(function, tensors):
-    """Return the results of a function, and the gradients by all tensors that require them."""
+def _computed(function, tensors, like=None):
+    """Return the results of a function, and the gradients by all tensors that require them.
+
+    like: results whose types the gradients by results are rounded to; the function's own by default.
+    """
     torch.manual_seed(1)
     results = function(*tensors)
     inputs = [one for one in tensors if one.requires_grad]
-    wanted = [one for one in results if isinstance(one, torch.Tensor) and one.requires_grad]
-    wanted = [one for one in wanted if one.is_floating_point()]
-    if not wanted or not inputs:
+    pairs = [(one, other) for one, other in zip(results, like or results, strict=True) if _is_variable(one)]
+    if not pairs or not inputs:
         return results, []
-    dys = [torch.linspace(-1, 2, one.numel(), dtype=one.dtype).reshape(one.shape) for one in wanted]
-    return results, torch.autograd.grad(wanted, inputs, dys, allow_unused=True)
+    dys = [
+        torch.linspace(-1, 2, one.numel(), dtype=other.dtype).reshape(one.shape).to(one.dtype) for one, other in pairs
+    ]
+    return results, torch.autograd.grad([one for one, _ in pairs], inputs, dys, allow_unused=True)
+
+
+def _is_variable(value):
+    return isinstance(value, torch.Tensor) and value.requires_grad and value.is_floating_point()
 
 
 def compare(name, sample, known):
@@ -203,10 +213,10 @@ def compare(name, sample, known):
         known[kind] = made, graphs
     for _ in range(_CALLS):
         found = _computed(made, call.tensors)
-    differences = [*_differences(name, found, expected, range(len(expected[0])))]
+    differences = [*_differences(name, call.tensors, found, expected, range(len(expected[0])))]
     if differences:
         wide = call.wide()
-        exact = _computed(wide, wide.tensors)
+        exact = _computed(wide, wide.tensors, expected[0])
         for part, k, message in differences:
             trio = (one[part][k] for one in (found, expected, exact))
             assert message.startswith("Tensor-likes") or message.startswith("Scalars"), message
@@ -229,7 +239,7 @@ def why_apart(name, some):
         return f"{type(error).__name__}: {error}"
     if not all(calls.has_tensors) or _in_ep(graphs) != WHOLE:
         return "not all is in ep"
-    return next((message for *_, message in _differences(name, found, expected, calls.numbers)), "")
+    return next((message for *_, message in _differences(name, calls.tensors, found, expected, calls.numbers)), "")
 
 
 def _in_ep(graphs):
@@ -238,20 +248,31 @@ def _in_ep(graphs):
     return PART if steps and steps[0] else FORWARD if any(steps) else WHOLE
 
 
-def _differences(name, found, expected, numbers):
+def _differences(name, tensors, found, expected, numbers):
     """Yield the differences of results, and of gradients: 0 or 1, which one, and how it differs.
 
-    numbers: for each result, which one of its call it is.
+    tensors: the operands. numbers: for each result, which one of its call it is.
     """
+    inputs, has_any_order = [one for one in tensors if one.requires_grad], name in ANY_ORDER
     for part, (results, wanted) in enumerate(zip(found, expected, strict=True)):
         for k, pair in enumerate(zip(results, wanted, strict=True)):
-            is_index = part == 0 and name in ANY_ORDER and getattr(pair[1], "dtype", None) is torch.int64
-            is_index = is_index and (numbers[k] > 0 or name == "argsort")
-            has_elements = name not in NOT_SET and not is_index
+            has_elements = name not in NOT_SET
+            if has_any_order and part:
+                pair = [_by_size(one, inputs[k]) for one in pair]
+            elif has_any_order and getattr(pair[1], "dtype", None) is torch.int64:
+                has_elements = numbers[k] == 0 and name != "argsort"
             if message := _difference(
                 *pair, TOLERANCES_OF.get(name, 0), has_strides=part == 0, has_elements=has_elements
             ):
                 yield part, k, message
+
+
+def _by_size(gradient, x):
+    """Return the elements of a gradient in the order of x, and those by equal elements in their own."""
+    if gradient is None:
+        return None
+    keys = [one.detach().double().flatten().numpy() for one in (gradient, x)]
+    return gradient.flatten()[torch.from_numpy(np.lexsort(keys))]
 
 
 def _difference(result, wanted, tolerance, *, has_strides, has_elements):

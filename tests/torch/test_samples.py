@@ -8,11 +8,14 @@ and of the operator's name determines the half, the type and where they begin, s
 
 import hashlib
 import warnings
+from contextlib import nullcontext
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra `torch` has it")
 pytest.importorskip("expecttest", reason="expecttest is not installed, which PyTorch's samples need; `bench` has it")
+
+from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402
 
 from tests.torch.samples import MARKS, compare, samples, why_apart  # noqa: E402
 from tools.torch_samples import read, unpacked  # noqa: E402
@@ -78,3 +81,15 @@ def test_differences_in_one_graph_are_found(wrong, monkeypatch):
 
     monkeypatch.setattr("tests.torch.samples.compiled", made)
     assert "not close" in why_apart("add", samples("add", "float32", 3))
+
+
+@pytest.mark.parametrize(("factor", "is_right"), [(1, True), (2, False)])
+def test_gradients_by_equal_elements_may_be_in_any_order(factor, is_right, monkeypatch):
+    def made(x):
+        values, indices = x.flip(0).topk(2)  # of equal elements the last ones, and the gradient times a factor
+        return [factor * values - (factor - 1) * values.detach(), len(x) - 1 - indices]
+
+    monkeypatch.setattr("tests.torch.samples.compiled", lambda *_: made)
+    sample = SampleInput(torch.tensor([1.0, 5, 2, 5, 5], requires_grad=True), args=(2,))
+    with nullcontext() if is_right else pytest.raises(AssertionError, match="gradient 0"):
+        compare("topk", sample, {})
