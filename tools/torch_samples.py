@@ -8,7 +8,8 @@ tests/torch/samples.py), and how many follow one another; a question mark is a s
 --new, those of them without a mark are, of the operators in the record; others have nothing in ep. The samples of an
 operator and a type share kernels: when there are many, each takes about 0.1 s, and otherwise several times as long. If
 the first 17 samples are in ep, the others are computed 16 in one graph; these take about a third of the time. Each of a
-graph that differs from eager, or that is not all in ep, is computed alone.
+graph that differs from eager, or that is not all in ep, is computed alone. The record is written after each part of 256
+samples of an operator and a type: a run that is interrupted loses one part.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ import sys
 import traceback
 import warnings
 from collections.abc import Iterable
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, Final
 
 from ep.include.additions import note_addition
 
 ALONE: Final = 17  # of an operator and a type
 TOGETHER: Final = 16  # in one graph
+PART: Final = 16 * TOGETHER  # of an operator and a type, until the record is written
 FILE: Final = Path(__file__).parents[1] / "tests/data/torch_samples.json"
 
 
@@ -60,10 +63,15 @@ def write(record: dict[str, Any]) -> None:
     new.replace(FILE)
 
 
-def computed(name: str, dtype: str, known: str, most: int | None, is_new: bool) -> tuple[str, bool, list[str]]:
-    """Return the marks of an operator's samples of a type, whether there are roundings, and the differences.
+def computed(
+    name: str, dtype: str, known: str, most: int | None, is_new: bool, begin: int
+) -> tuple[str, bool, list[str], bool]:
+    """Compute a part of an operator's samples of a type.
 
-    known: the marks that are recorded. is_new: whether only samples without a mark are computed.
+    known: the marks that are recorded. is_new: whether only samples without a mark are computed. begin: how many are in
+    earlier parts.
+
+    Returns the marks, whether there are roundings, the differences, and whether samples are left.
     """
     import torch
 
@@ -76,7 +84,9 @@ def computed(name: str, dtype: str, known: str, most: int | None, is_new: bool) 
     every, graphs, has_roundings, differing = tried.samples(name, dtype), dict[str, Any](), False, list[str]()
     old = unpacked(known)
     marks = [*old] if len(old) == len(every) else ["?"] * len(every)
-    numbers = [k for k in tried.chosen(len(every), most or len(every)) if not is_new or marks[k] == "?"]
+    first = {*tried.chosen(len(every), ALONE)}
+    chosen = sorted(tried.chosen(len(every), most or len(every)), key=lambda k: (k not in first, k))
+    numbers = [k for k in chosen[begin : begin + PART] if not is_new or marks[k] == "?"]
     for k in numbers:
         marks[k] = "?"
 
@@ -89,7 +99,6 @@ def computed(name: str, dtype: str, known: str, most: int | None, is_new: bool) 
             said = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-2)
             differing.append(f"{name} {dtype} sample {k}: {type(error).__name__}: {error} {said}")
 
-    first = {*tried.chosen(len(every), ALONE)}
     for k in first.intersection(numbers):
         compute(k)
     is_together = all(marks[k] == tried.WHOLE for k in first)
@@ -105,7 +114,7 @@ def computed(name: str, dtype: str, known: str, most: int | None, is_new: bool) 
         if why and is_together and not has_roundings and all(marks[k] == tried.WHOLE for k in some):
             differing.append(f"{name} {dtype} samples {some[0]} to {some[-1]} in one graph: {why}")
         is_together &= not why
-    return packed(marks), has_roundings, differing
+    return packed(marks), has_roundings, differing, len(chosen) > begin + PART
 
 
 def main() -> int:
@@ -124,22 +133,30 @@ def main() -> int:
     record, num_differing = read(), 0
     record["torch"] = ".".join(torch.__version__.split(".")[:2])
     with ProcessPoolExecutor(given.processes, get_context("spawn")) as pool:
-        tasks = {}
+        tasks, done = dict[Future[Any], tuple[str, str, int]](), SimpleQueue[Future[Any]]()
+
+        def submit(name: str, dtype: str, begin: int) -> None:
+            known = record["operators"].get(name, {}).get(dtype, "")
+            task = pool.submit(computed, name, dtype, known, given.samples, given.new, begin)
+            tasks[task] = name, dtype, begin
+            task.add_done_callback(done.put)
+
         for name in given.names or (record["operators"] if given.new else operators()):
             for dtype in given.types.split(","):
-                known = record["operators"].get(name, {}).get(dtype, "")
-                tasks[pool.submit(computed, name, dtype, known, given.samples, given.new)] = name, dtype
-        for task in as_completed(tasks):
-            name, dtype = tasks[task]
-            marks, has_roundings, differing = task.result()
+                submit(name, dtype, 0)
+        while tasks:
+            task = done.get()
+            name, dtype, begin = tasks.pop(task)
+            marks, has_roundings, differing, is_left = task.result()
             num_differing += len(differing)
-            if marks == record["operators"].get(name, {}).get(dtype, "") and not (differing or has_roundings):
-                continue  # nothing new, or no samples
-            print(f"{name} {dtype}: {marks}", *differing, sep="\n", flush=True)
-            record["operators"].setdefault(name, {})[dtype] = marks
-            if has_roundings:
-                record["roundings"][name] = sorted({*record["roundings"].get(name, []), dtype})
-            write(record)
+            if differing or has_roundings or marks != record["operators"].get(name, {}).get(dtype, ""):
+                print(f"{name} {dtype}: {marks}", *differing, sep="\n", flush=True)
+                record["operators"].setdefault(name, {})[dtype] = marks
+                if has_roundings:
+                    record["roundings"][name] = sorted({*record["roundings"].get(name, []), dtype})
+                write(record)
+            if is_left:
+                submit(name, dtype, begin + PART)
     for name, marks in [*record["operators"].items()]:
         if not any(mark in text for text in marks.values() for mark in (WHOLE, FORWARD)):
             del record["operators"][name]
