@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,6 +29,35 @@ def test_the_entry_point_needs_no_import():
     code = "import torch; print(torch.compile(lambda x: x * 2 + 1, backend='ep')(torch.arange(3.0)).tolist())"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "[1.0, 3.0, 5.0]\n"
+
+
+def test_training_does_not_import_another_compiler():
+    code = """
+import sys, torch
+x = torch.ones(3, requires_grad=True)
+torch.compile(lambda x: torch.tanh(x * 2).sum(), backend="ep")(x).backward()
+print("torch._inductor.lowering" in sys.modules, x.grad.shape)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False torch.Size([3])\n"
+
+
+def test_a_repeated_call_runs_few_functions_of_ep():
+    made, x, names = compiled(lambda x, y: torch.tanh(x * 2 + y)), torch.ones(67), []
+    for _ in range(4):
+        made(x, x)
+    folder = str(Path(ep.__file__).parent)
+
+    def note(frame, event, _):
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            names.append(frame.f_code.co_qualname)
+
+    sys.setprofile(note)
+    try:
+        made(x, x)
+    finally:
+        sys.setprofile(None)
+    assert len(names) <= 6, names
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,5 @@
 """ATen's operators, by families, which fill the table."""
 
-from ep.torch.operators import elementwise, indices, layers, reductions, resizes, shapes, windows
-from ep.torch.table import OPERATORS, aten
+from ep.torch.operators import elementwise, layers, reductions, resizes, shapes
 
-FAMILIES = elementwise, indices, layers, reductions, resizes, shapes, windows
-
-__all__ = ["FAMILIES", "OPERATORS", "aten"]
+__all__ = ["elementwise", "layers", "reductions", "resizes", "shapes"]

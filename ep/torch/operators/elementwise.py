@@ -79,12 +79,6 @@ def _pow(c: AtenCall, a: Arguments) -> Any:
     return ops.pow(x, c.cast(exponent))
 
 
-def _sign(c: AtenCall, a: Arguments) -> Any:
-    if c.dtype == np.bool_ or not is_integer(a.self):
-        return a.self if c.dtype == np.bool_ else ops.sign(a.self)
-    return ops.sub(c.cast(ops.greater(a.self, 0)), c.cast(ops.less(a.self, 0)))
-
-
 def _round(c: AtenCall, a: Arguments) -> Any:
     scale, unscale = (ops.mul, ops.div) if a.decimals > 0 else (ops.div, ops.mul)
     power = c.cast(10.0 ** abs(a.decimals))
@@ -135,7 +129,9 @@ add({
     "mul": lambda c, a: c.cast((ops.logical_and if c.dtype == np.bool_ else ops.mul)(*c.wide(a.self, a.other))),
     "div": _div,
     "pow": _pow,
-    "sign": _sign,
+    "sign": _of_floats(
+        ops.sign, lambda x: x if x.dtype.kind == "b" else ops.clip(x, -1 if x.dtype.kind == "i" else 0, 1)
+    ),
     "round.decimals": _round,
     "polygamma": _polygamma,
 })  # fmt: skip

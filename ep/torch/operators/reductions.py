@@ -8,19 +8,18 @@ from ep import ops
 from ep.torch.table import Arguments, AtenCall, Function, add
 
 
-def _reduced(function: Any) -> Function:
+def _reduced(function: Any) -> Any:
     """Return the function of ATen's arguments: it reduces all axes for None, and for no axis."""
-    return lambda _, a: function(a.self, None if a.dim == [] else a.dim, keepdims=bool(a.keepdim))
+    return lambda _, a, **options: function(a.self, None if a.dim == [] else a.dim, keepdims=bool(a.keepdim), **options)
 
 
 def _summed(function: Any) -> Function:
     """Return the same for a function that converts the elements to the type of the result first."""
-    return lambda c, a: _reduced(lambda *given, **axes: function(*given, **axes, dtype=c.dtype))(c, a)
+    return lambda c, a: _reduced(function)(c, a, dtype=c.dtype)
 
 
 def _var(c: AtenCall, a: Arguments) -> Any:
-    correction = 1 if a.correction is None else a.correction
-    found = _reduced(lambda *given, **axes: ops.var(*given, **axes, correction=correction))(c, a)
+    found = _reduced(ops.var)(c, a, correction=1 if a.correction is None else a.correction)
     return found if c.name == "var" else (found, _reduced(ops.mean)(c, a))
 
 
