@@ -94,6 +94,7 @@ class CompiledGraph:
         (wanted,) = self._module.graph.output_node().args
         results: Sequence[Any] = wanted if isinstance(wanted, tuple | list) else [wanted]
         division = Division([*symbols.said], results, sizing, self._refused)
+        stored = self._target.stored()
         made = {node: graph.node_copy(node) for node in symbols.said if node.op in ("placeholder", "get_attr")}
 
         def value_of(node: Any) -> Any:
@@ -109,7 +110,7 @@ class CompiledGraph:
             if isinstance(step, Node):
                 value_of(step)
                 continue
-            section = Section(self._target, step, sizing, at_once)
+            section = Section(self._target, stored, step, sizing, at_once)
             pairs = zip(step.inputs, section.readers, strict=True)
             read = {node.name: layout.add_array(graph, value_of(node), kinds.get(node)) for node, layout in pairs}
             found = graph.call_function(section.run, (read,))

@@ -48,6 +48,10 @@ class Target(NamedTuple):
     arenas: Arenas
     workspaces: list[Workspace]
 
+    def stored(self) -> StoredPlans:
+        """Return the plans on disk of a graph without a digest, which has none; others are like it."""
+        return StoredPlans(Origin(""), "torch", self.options.device, self.workspaces)
+
 
 class Section:
     """Some nodes of a graph, for inputs of certain sizes. Its plan is kept on disk.
@@ -58,8 +62,9 @@ class Section:
     holds: Mapping[Any, int]
     _outputs: Callable[..., Any]
 
-    def __init__(self, target: Target, part: Part, sizing: Sizing, at_once: bool) -> None:
-        """part: its nodes, inputs and results. sizing: of its values. at_once: whether the first call keeps a new plan.
+    def __init__(self, target: Target, stored: StoredPlans, part: Part, sizing: Sizing, at_once: bool) -> None:
+        """stored: the plans on disk of any graph. part: the nodes, inputs and results. sizing: of its values. at_once:
+        whether the first call keeps a new plan.
 
         Raises RefusedError.
         """
@@ -69,7 +74,7 @@ class Section:
             [_layout(self._base, node, sizing) for node in some] for some in (part.inputs, part.results)
         )
         digest, self._key = _identity(part, sizing, target.options)
-        self._stored = StoredPlans(Origin(digest), "torch", target.options.device, target.workspaces)
+        self._stored = stored.with_origin(Origin(digest))
         self._use(self._stored.plan(self._key) or self._plan())
 
     def explain(self) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import partial
 from typing import Final, TypeVar
 
@@ -39,15 +40,25 @@ class StoredPlans:
         """package: reads graphs, or makes them. workspaces: those that no thread uses now, if others share them."""
         self._origin, self._workspaces = origin, [] if workspaces is None else workspaces
         self._kernels = DeviceManagerRegistry.GetDeviceManager(device_type).compiled_kernels()
-        may_keep = origin.digest and not has_additions() and arrays_on(device_type).has_images
+        may_keep = not has_additions() and arrays_on(device_type).has_images
         sources = self._kernels and may_keep and self._kernels.digest()
         self._made_by = f"{sources} {package} {version(package)}" if sources else ""
         self._written: set[str] = set()  # the names of constants that are on disk
 
+    def with_origin(self, origin: Origin) -> StoredPlans:
+        """Return what is on disk of another graph, made by the same sources, which are not looked at again."""
+        found = copy(self)
+        found._origin, found._written = origin, set()
+        return found
+
     @property
     def keeps(self) -> bool:
         """Whether plans of this process are written."""
-        return self._made_by != "" and not has_additions()
+        return self._has_names and not has_additions()
+
+    @property
+    def _has_names(self) -> bool:
+        return self._made_by != "" and self._origin.digest != ""
 
     def plan(self, key: object) -> StoredPlan | None:
         """Return a plan; None if it is not on disk. A process with kernels of other packages makes its own plans."""
@@ -80,7 +91,7 @@ class StoredPlans:
 
     def read(self, kind: str, key: object, form: Callable[[bytes], T | None]) -> T | None:
         """Return the contents of a file, decoded; None if it is not on disk. kind: the beginning of its name."""
-        return self._kernels.read(self._name(kind, key), form) if self._kernels and self._made_by else None
+        return self._kernels.read(self._name(kind, key), form) if self._kernels and self._has_names else None
 
     def write(self, kind: str, key: object, contents: bytes, kept: int = KEPT) -> None:
         """Write a file. kept: how many of the kind remain of the graph."""

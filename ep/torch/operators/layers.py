@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from ep import ops
 from ep.expressions.recurrent import lstm_step, recurrence
-from ep.torch.table import Arguments, AtenCall, Call, Function, add
+from ep.torch.table import Arguments, AtenCall, Function, add
 
 _LSTM: Final = 2
 """The number that PyTorch gives to this kind of layer."""
