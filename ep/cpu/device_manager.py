@@ -81,7 +81,7 @@ class CpuDeviceManager(DeviceManager):
 
 def _new_finder() -> CallFinder:
     def new() -> CallFinder:
-        from ep.cpu.engine.known_calls import CpuCallFinder  # this imports compiled code
+        from ep.cpu.engine.repeat.known_calls import CpuCallFinder  # this imports compiled code
 
         return CpuCallFinder()
 

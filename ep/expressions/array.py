@@ -126,7 +126,7 @@ class LazyArray(Operators, Recorded):
                 key = key, one.node.position if type(one) is LazyArray else type(one)
             kept = path.get(key)
             if kept is not None:
-                return kept.compute(operands, None)
+                return kept.compute(operands, None)[0]
         return FUNCTIONS[name](*operands)
 
     def _updated(self, name: str, other: Any) -> Any:

@@ -207,11 +207,10 @@ class Lowering:
         launches, self.renamed[k], shapes, _ = prepared
         read = [*map(self._buffer, node.inputs)]
         written = [self._result(one) for one in range(node.position, node.position + len(shapes))]
+        self.is_repeatable &= getattr(launches, "is_repeatable", False)
         if isinstance(launches, Plan):
             self._add(k, *launches.of(read, *written).steps)
         else:
-            # a function of another package may compute without launches, which its recording would not have
-            self.is_repeatable &= getattr(launches, "is_repeatable", False)
             self._add(k, Call(launches, read, written))
         self._launching.add(k)
 

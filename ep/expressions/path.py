@@ -56,11 +56,11 @@ class Path(dict[Hashable, Any]):
 
 
 def known_call(
-    before: Path, trace: Any, given: Sequence[Any], names: Sequence[str], result: Any
-) -> Callable[[Sequence[Any], Any], Any] | None:
+    before: Path, trace: Any, given: Sequence[Any], names: Sequence[str], results: Sequence[Any]
+) -> Callable[[Sequence[Any], Any], list[Any]] | None:
     """Return the function (given, out) that records a call again, in any block at the same path; None if none can.
 
-    before: the path before the call. given, names: its operands. result: one lazy array, or a list of them.
+    before: the path before the call. given, names: its operands. results: lazy arrays.
     """
     after = trace.path
     places = [k for k, one in enumerate(given) if type(one) in NUMBERS]
@@ -68,12 +68,11 @@ def known_call(
     if len(numbers) != len(places) or len(places) > 1 or len(given) > len(names):
         return None  # a number that follows from shapes is recorded as one of the caller's is
     lazy, *others = (k for k in range(len(given)) if k not in places)
-    make, many, node = type(given[lazy]), isinstance(result, list), getattr(result, "node", None)
-    nodes = [one.node for one in result] if many else []
+    make, nodes = type(given[lazy]), [one.node for one in results]
     each = zip(places, numbers, strict=True)
     pairs = [(place, node.position, numbers_of(node.data_type).array) for place, node in each]
 
-    def call(given: Sequence[Any], out: Any) -> Any:
+    def call(given: Sequence[Any], out: Any) -> list[Any]:
         trace = given[lazy].trace
         for k in others:
             if given[k].trace is not trace:
@@ -81,7 +80,7 @@ def known_call(
         for place, position, convert in pairs:
             trace.given[position] = convert(given[place], names[place])
         trace.path = after
-        return [make(trace, one) for one in nodes] if many else make(trace, node)
+        return [make(trace, one) for one in nodes]
 
     return call
 

@@ -118,8 +118,8 @@ class Trace(Operands):
                     self._numbers.add(path.nodes[0].position)
             self._noted = self.path
 
-    def known_call(self, calls: Any, given: Sequence[Any], names: Sequence[str], result: Any) -> Any:
-        return None if self.path is None else known_call(calls, self, given, names, result)
+    def known_call(self, calls: Any, given: Sequence[Any], names: Sequence[str], results: Sequence[Any]) -> Any:
+        return None if self.path is None else known_call(calls, self, given, names, results)
 
     def end(self) -> None:
         """Make the arrays of the trace invalid, and release the inputs."""

@@ -33,38 +33,43 @@ class Placeholder(NamedTuple):
 RESULT: Final = Placeholder(None)
 
 
-class KnownCall(NamedTuple):
-    """A finished call of a function that is one launch.
+class PlannedCall(NamedTuple):
+    """A call of a function, and its plan.
 
-    args, names: its arguments, and the names of the last of these. The first `num_operands` are arrays, and later calls
-        have equivalent ones; all others are the same objects.
-    shape, dtype: of its result.
-    launch, arguments: the launch, and its arguments with a Placeholder for each array.
-    indices: the number of an operand whose elements must be from 0 on and less than a size, and this size; else the
-        operator raises an error. None without such an operand.
+    arrays: those of the device. plan: a `Plan` of `ep/run` that is repeatable. shapes, dtype: of the results.
+    others: the arguments that follow the operands; those of later calls are the same objects, but for the array for the
+        result, whose name is "out". names: those of the last of these, which are given by name.
+    in_sequence: whether the operands are in a list or a tuple, the first argument. many: whether the function returns a
+        list of results.
     """
 
-    args: Sequence[Any]
-    names: tuple[str, ...]
-    num_operands: int
-    shape: tuple[int, ...]
+    arrays: Arrays
+    plan: Any
+    shapes: Sequence[tuple[int, ...]]
     dtype: np.dtype[Any]
-    launch: Callable[..., None]
-    arguments: Sequence[Any]
-    indices: tuple[int, int] | None = None
+    others: Sequence[Any]
+    names: Sequence[str]
+    in_sequence: bool
+    many: bool
 
 
 class CallFinder(ABC):
     """A finder of the known calls of one function. It runs them in less time than Python needs to distinguish them.
 
     find: has the function's arguments and result; returns `UNKNOWN` for a call that is not known.
+    run: has a known call, the tuple of its operands, and the array for its result or None. All other arguments have
+        been found to be the same. It returns the result, or `UNKNOWN` if `find` would not do the call.
     """
 
     find: Callable[..., Any]
+    run: Callable[[Any, tuple[Array, ...], Array | None], Any] = staticmethod(lambda known, operands, out: UNKNOWN)
 
     @abstractmethod
-    def known(self, call: KnownCall) -> Any | None:
-        """Return the data about a call that `add` needs, or None for a call that `find` does not support."""
+    def known(self, call: PlannedCall, operands: Sequence[Array]) -> Any | None:
+        """Return the data about a call that `add` and `run` need, or None for a call that the finder does not support.
+
+        operands: like those of the call. It has been done before, so all that it needs is compiled.
+        """
 
     @abstractmethod
     def add(self, known: Any) -> None:
@@ -141,11 +146,11 @@ class Operands(ABC):
         """
 
     def known_call(
-        self, calls: Mapping[Hashable, Any], given: Sequence[Any], names: Sequence[str], result: Any
-    ) -> Callable[[Sequence[Any], Array | None], Any] | None:
+        self, calls: Mapping[Hashable, Any], given: Sequence[Any], names: Sequence[str], results: Sequence[Any]
+    ) -> Callable[[Sequence[Any], Array | None], Sequence[Array]] | None:
         """Return the function of (operands, out) that does a call again, wherever the next calls are `calls`.
 
-        given, names: the operands of the call. result: what it returned. The result is None if nothing is known.
+        given, names: the operands of the call. results: what it computed. The result is None if nothing is known.
         """
         return None
 

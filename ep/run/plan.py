@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ep.common.exact import Inexact, exact
 from ep.common.lazy import lazy
@@ -31,16 +31,10 @@ from ep.run.steps import (
     Value,
     View,
     has_values,
+    is_repeatable,
     sources,
     values_in,
 )
-
-
-class Single(NamedTuple):
-    """The one launch of a plan, and the operand that is checked before it: its number, and the size of its axis."""
-
-    launch: Launch
-    indices: tuple[int, int] | None
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -133,21 +127,10 @@ class Plan:
 
         return *map(key, self.steps), self.copy, self.late
 
-    @property
-    def single(self) -> Single | None:
-        """The launch of a plan that has one, on operands and a result as they are; None for other plans.
-
-        It is for results that share no memory with an operand.
-        """
-        *checks, last = self.steps or (None,)
-        if not isinstance(last, Launch) or last.names or any(map(has_values, last.arguments)):
-            return None
-        if not all(isinstance(one, Placeholder) for one in values_in(last)):
-            return None
-        if not checks:
-            return Single(last, None)
-        indices = _indices(checks[0]) if len(checks) == 1 else None
-        return indices and Single(last, indices)
+    @lazy
+    def is_repeatable(self) -> bool:
+        """Whether a recording has all that the steps do."""
+        return all(map(is_repeatable, self.steps))
 
     def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Queue the steps. arrays: those of the device. inputs, outputs: the operands and the results."""
@@ -188,15 +171,6 @@ class Plan:
     @lazy
     def _queued(self) -> Queue:
         return queued(self.steps)
-
-
-def _indices(step: Step) -> tuple[int, int] | None:
-    """Return the number of an operand, and the size of its axis, for a step that requires all its indices to be there;
-    None for other steps."""
-    if not isinstance(step, Check) or step.mode != "raise" or not isinstance(step.indices, Placeholder):
-        return None
-    number = step.indices.number
-    return None if number is None else (number, step.size)
 
 
 def _lines(steps: Sequence[Step]) -> Iterator[str]:

@@ -145,6 +145,16 @@ class Call:
 Step: TypeAlias = Launch | Check | Call
 
 
+def is_repeatable(step: Step) -> bool:
+    """Return whether a recording has all that a step does. Primitives and functions of other packages may compute by
+    themselves, which no recording notes."""
+    if isinstance(step, Launch):
+        launch = step.primitive.Launch if isinstance(step.primitive, Function) else step.primitive
+        owner = getattr(launch, "__self__", launch)
+        return str(getattr(owner, "__module__", "")).startswith("ep.")
+    return isinstance(step, Check) or getattr(step.function, "is_repeatable", False)
+
+
 def has_values(argument: Any) -> bool:
     """Return whether an argument of a launch is a list or tuple of values."""
     return type(argument) in LISTS and any(isinstance(one, VALUES) for one in argument)

@@ -10,8 +10,8 @@ import numpy as np
 import ep
 from ep import DeviceType, ops
 from ep.cpu.device.runtime import compile_streaming
-from ep.cpu.engine import known_calls
 from ep.cpu.engine.map.strided_lines import strided_lines
+from ep.cpu.engine.repeat import known_calls
 from ep.cpu.engine.repeat.launch_list import running
 from ep.testing.device_under_test import DeviceUnderTest
 from tests.fuse import expressions, maps

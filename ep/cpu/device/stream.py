@@ -73,11 +73,13 @@ class CpuStream(Stream):
 class RecordingStream(CpuStream):
     """A stream whose launches are noted: Python does each, and compiled code does none without it."""
 
-    def __init__(self, device: Device, note: Callable[[Any, Any, tuple[Any, ...]], None]) -> None:
-        """note: it gets the primitive of each launch that has been done, its plan or None, and the other arguments of
-        `_enter`."""
+    def __init__(
+        self, device: Device, note: Callable[[Any, Any, tuple[Any, ...]], None], *, computes: bool = True
+    ) -> None:
+        """note: it gets the primitive of each launch, its plan or None, and the other arguments of `_enter`. computes:
+        whether the launches are done, too."""
         super().__init__(device)
-        self.note = note
+        self.note, self.computes = note, computes
 
 
 def _check_event(event: Event) -> CpuEvent:

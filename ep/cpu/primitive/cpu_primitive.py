@@ -181,6 +181,10 @@ class CpuPrimitive(Launchable, Primitive):
         """Call `_enter` with arguments that have been checked in Python. plan: None if there is none."""
         if not self._compiled:
             self._compiling(self._set_entry)
+        if type(stream) is RecordingStream:
+            stream.note(self, plan, args)
+            if not stream.computes:
+                return
         words = None if plan is None else plan.words
         if self._enter(words, *args):
             for _ in range(_ATTEMPTS):
@@ -189,15 +193,13 @@ class CpuPrimitive(Launchable, Primitive):
                     break
             else:
                 raise RuntimeError(f"{self!r}: compiled checks refuse what the checks in Python accept: {args!r}")
-        if type(stream) is RecordingStream:
-            stream.note(self, plan, args)
 
     def _fill(self, stream: Any, buffer: Any, value: float, count: int) -> None:
         """Write a number to the first elements of a buffer, by a launch: so a recording has it."""
         RequirePrimitive(FillFactory, DeviceType.kCPU, as_data_type(buffer.dtype)).Launch(stream, buffer, value, count)
 
     def listed(self, plan: Any, args: tuple[Any, ...]) -> Listed | None:
-        """Return a launch that has just been done, in the form for a list of launches; None if lists cannot have it.
+        """Return a launch in the form for a list of launches; None if lists cannot have it.
 
         plan, args: as `_run` got them.
         """

@@ -18,10 +18,16 @@ NOTED: Final = layout(
 )
 """What the check of a launch hands to its launcher; frame: the context."""
 
-CHECKED, STRIDED, CALLED = range(3)
-"""The kinds of a list's launches: of a launcher, of the map engine over arrays with strides, and calls of Python."""
+INDICES: Final = layout("Indices", function=ADDRESS, count=1, array=1, begin=1, size=1, are_words=1, place=1)
+"""A check of indices: the function of Python, and what compiled code compares without it. count: of the indices; 0 if
+only Python checks them. array, begin: the array of the call that they are in, and the first of their bytes in it. size:
+of the axis. are_words: whether they are int64, not int32. place: the number of the word for their address, among those
+of all checks of the list."""
 
-GIVEN: Final = {CHECKED: (NOTED.launcher,), STRIDED: (0, 1), CALLED: (0,)}
+CHECKED, STRIDED, CALLED = range(3)
+"""The kinds of a list's launches: of a launcher, of the map engine over arrays with strides, and checks of indices."""
+
+GIVEN: Final = {CHECKED: (NOTED.launcher,), STRIDED: (0, 1), CALLED: INDICES.addresses}
 """For each kind, the words of `Listed.given` that are addresses."""
 
 
@@ -29,7 +35,7 @@ class Listed(NamedTuple):
     """One launch.
 
     given: for CHECKED the words of NOTED before the frame, for STRIDED the addresses of state and plan, and whether a
-    result has the memory of a source, for CALLED the address of a function. frame: the words that the launch gets in
+    result has the memory of a source, for CALLED the words of INDICES. frame: the words that the launch gets in
     memory of its own. places: the words of the frame that are addresses of arrays. addresses: these, and the others
     that are addresses.
     """

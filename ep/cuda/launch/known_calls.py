@@ -6,7 +6,7 @@ must be the same objects as before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -22,7 +22,8 @@ from ep.cuda.device.slots import CALL_KEY
 from ep.cuda.launch.check import is_not_captured
 from ep.cuda.launch.code import as_int, compile_function
 from ep.cuda.launch.layout import ARRAY_TYPE
-from ep.include.arrays import CallFinder, KnownCall, Placeholder
+from ep.include.arrays import CallFinder, Keyed, Placeholder, PlannedCall
+from ep.run.steps import Launch, has_values, values_in
 
 _MOST_OF_LAUNCH: Final = 16
 _EQUAL: Final = 2  # Py_EQ
@@ -47,15 +48,22 @@ class CudaCallFinder(CallFinder):
         self._calls = RecentCalls()
         self.find = bound_function("find", _finding(), self._calls)
 
-    def known(self, call: KnownCall) -> tuple[Any, ...] | None:
-        operands, others = call.args[: call.num_operands], call.args[call.num_operands :]
-        empty = self._empty(call.shape, call.dtype)
-        if empty is None or call.indices or len(call.arguments) > _MOST_OF_LAUNCH:
+    def known(self, call: PlannedCall, operands: Sequence[Any]) -> tuple[Any, ...] | None:
+        launch = call.plan.steps[0] if len(call.plan.steps) == 1 else None
+        if call.in_sequence or call.many or not isinstance(launch, Launch) or launch.names or "out" in call.names:
             return None
-        sizes = self._shared, self._stream, len(call.args), len(call.names), len(operands), len(call.arguments)
-        words = np.array([*sizes, *map(_code, call.arguments)], np.int64)
+        empty, arguments = self._empty(*call.shapes, call.dtype), (call.arrays.stream, *launch.arguments)
+        is_plain = all(isinstance(one, Placeholder) for one in values_in(launch)) and not any(
+            map(has_values, arguments)
+        )
+        is_plain &= all(isinstance(one, Keyed) for one in operands)  # others are numbers
+        if empty is None or not is_plain or any(map(has_values, arguments)) or len(arguments) > _MOST_OF_LAUNCH:
+            return None
+        num_operands, others, names = len(operands), tuple(call.others), tuple(call.names)
+        sizes = self._shared, self._stream, num_operands + len(others), len(names), num_operands, len(arguments)
+        words = np.array([*sizes, *map(_code, arguments)], np.int64)
         keys = tuple(one.call_key for one in operands)
-        return words, keys, tuple(others), call.names, empty, call.launch, tuple(call.arguments)
+        return words, keys, others, names, empty, launch.primitive.Launch, arguments
 
     def add(self, known: tuple[Any, ...]) -> None:
         self._calls.add(known)

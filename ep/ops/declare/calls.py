@@ -1,11 +1,11 @@
 """The calls of operators' functions: reading a call, and doing later calls of the same kind at once.
 
 A call depends on the types, dtypes and shapes of its operands and on the exact values of its attributes: these form its
-key. A function stores its plan of a call (`Prepared`) by this key. A call with a known key converts its number,
-creates or checks `out`, and launches. A call without a key is read each time: one with a view, a list, an array of a
-subclass or of another library, an operand by name, or an attribute that has no exact key.
+key. A function stores its plan of a call by this key. A call without a key is read each time: one with a view, a list
+of many, an array of a subclass or of another library, an operand by name, or an attribute that has no exact key.
 
-If a call is one launch on plain arrays, a device may do it without computing a key (`CallFinder`).
+A device may do calls on its arrays by itself (`CallFinder`): it gets the plan in the second call with a key. It does
+the next ones without a key, or, if an attribute is another object or an operand is a number, when their key is found.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
 from ep.common.notice import Wait
-from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, Operands, Recorded
+from ep.include.arrays import UNKNOWN, Array, Arrays, CallFinder, Keyed, Operands, PlannedCall, Recorded
 from ep.include.data_type import as_data_type
 from ep.ops.declare.inputs import Input, Role
 from ep.ops.declare.operator import Attributes, Chosen, Operator
-from ep.ops.declare.prepared import Prepared
 from ep.ops.operands import numbers_of
+from ep.run.plan import Plan
 
 Function = Callable[..., Any]
 
@@ -46,14 +46,18 @@ class Read(NamedTuple):
 class Kept(NamedTuple):
     """The stored plan of a call.
 
-    compute: (operands, out) -> the result of the function.
-    with_number: converts the operands, one of which is a number, for `compute`; None if none is a number.
-    known: the object by which a `CallFinder` does the call; None if no finder does.
+    compute: (operands, out) -> the results.
+    with_number: converts the operands, one of which is a number; None if none is a number.
+    known: the object by which a finder does the call; before the second call the call itself, for the finder. None if
+    no finder does it.
+    finder: of `known`. is_found: whether the finder can find the call by its arguments.
     """
 
-    compute: Callable[[Sequence[Any], Array | None], Any]
-    with_number: Callable[[Sequence[Any]], Sequence[Any]] | None
+    compute: Callable[[Sequence[Any], Array | None], Sequence[Array]]
+    with_number: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None
     known: Any = None
+    finder: CallFinder | None = None
+    is_found: bool = False
 
 
 class _Known:
@@ -68,30 +72,18 @@ class _Known:
         self.chosen: Chosen | None = None
         self.find: Function = lambda *args, **kwargs: UNKNOWN
 
-    def learn(self, chosen: Chosen, arrays: Arrays, prepared: Prepared, call: Read, args: Any, kwargs: Any) -> Any:
-        """Return the argument of `add` for calls like the given one; None if the device does no such calls."""
-        given = (*args, *kwargs.values())
-        known = prepared.known_call(arrays, given, tuple(kwargs), len(call.inputs))
-        if known is None:
-            return None
+    def learned(self, chosen: Chosen, kept: Kept, operands: Sequence[Array]) -> Kept:
+        """Return a stored plan with the object by which the finder does the call, if the device does such calls."""
+        call: PlannedCall = kept.known
         if self.chosen is not chosen:
-            finder = arrays.new_finder()
+            finder = call.arrays.new_finder()
             if finder is None:
-                return None
-            self._arrays, self._finder, self.find = arrays, finder, finder.find
+                return kept._replace(known=None)
+            self._arrays, self._finder, self.find = call.arrays, finder, finder.find
             self.chosen = chosen  # last, since other threads may call the function
-        if arrays is not self._arrays:
-            return None
-        try:
-            hash(given[known.num_operands :])
-        except TypeError:  # a list may have other contents in the next call
-            return None
-        return self._finder.known(known)
-
-    def add(self, chosen: Chosen, known: Any) -> None:
-        """Enable such calls from now on, unless other kernels have been chosen meanwhile."""
-        if chosen is self.chosen:
-            self._finder.add(known)
+        finder = self._finder
+        known = finder.known(call, operands) if call.arrays is self._arrays else None
+        return kept._replace(known=known, finder=None if known is None else finder)
 
 
 def calling(
@@ -139,42 +131,64 @@ def calling(
             key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
         kept = None if key is None else calls.get(key)
         if kept is not None:
-            compute, with_number, known = kept
-            if known is not None:
-                known_calls.add(chosen, known)
+            compute, with_number, known, finder, is_found = kept
             out = kwargs.get("out") if kwargs else None
-            return compute(given if with_number is None else with_number(given), out)
-        arrays, buffers, attributes, out = call = read(args, kwargs)
+            operands = given if with_number is None else with_number(given)
+            if type(known) is PlannedCall:
+                kept = known_calls.learned(chosen, kept, operands)
+                calls.put(key, kept)
+                known, finder = kept.known, kept.finder
+            if finder is not None:
+                if is_found:
+                    finder.add(known)
+                result = finder.run(known, operands, out)
+                if result is not UNKNOWN:
+                    return result
+            results = compute(operands, out)
+            return results if many else results[0]
+        arrays, buffers, attributes, out = read(args, kwargs)
         if key is None or not isinstance(arrays, Arrays):
             results = arrays.compute(declared, buffers, attributes, out)
-            made = results if many else results[0]
             if key is not None and "out" not in kwargs:
-                again = arrays.known_call(calls, given, names, made)
+                again = arrays.known_call(calls, given, names, results)
                 if again is not None:
-                    calls[key] = Kept(again, None)
-            return made
+                    calls[key] = Kept(again)
+            return results if many else results[0]
         prepared = declared.prepare(arrays.device_type, buffers, attributes)
         if key is None:
-            result = prepared.compute(arrays, buffers, out)
-        else:
-            with Wait():  # it may compile
-                result = prepared.compute(arrays, buffers, out)
+            results = prepared.compute(arrays, buffers, out)
+            return results if many else results[0]
+        with Wait():  # it may compile
+            results = prepared.compute(arrays, buffers, out)
         arrays = arrays.kept()
-        compute = partial(prepared.compute, arrays) if many else prepared.computing(arrays)
+        kept = Kept(partial(prepared.compute, arrays))
         changed = [place for place, value in enumerate(given) if value is not buffers[place]]
-        if not changed:
-            known = None
-            if not many and not is_sequence and "out" not in kwargs:
-                known = known_calls.learn(chosen, arrays, prepared, call, args, kwargs)
-            chosen.calls.put(key, Kept(compute, None, known))
-        elif len(changed) == 1 and not is_sequence:
+        if len(changed) == 1 and not is_sequence:
             (place,) = changed
             if inputs[place].role is Role.OPERAND and type(given[place]) in NUMBERS:
                 with_number = _with_number(arrays, place, buffers[place].dtype, inputs[place].name)
-                chosen.calls.put(key, Kept(compute, with_number))
-        return result if many else result[0]
+                kept, changed = kept._replace(with_number=with_number), []
+        if not changed:
+            if isinstance(prepared.launches, Plan) and prepared.launches.is_repeatable:
+                others = [*args[1 if is_sequence else num_inputs :]]
+                # not `out`, which the next calls are given anew
+                others += (None if word == "out" else value for word, value in kwargs.items())
+                what = prepared.launches, [*map(tuple, prepared.shapes)], prepared.dtype
+                call = PlannedCall(arrays, *what, others, tuple(kwargs), is_sequence, many)
+                kept = kept._replace(known=call, is_found=kept.with_number is None and _are_unchanging(others))
+            chosen.calls.put(key, kept)
+        return results if many else results[0]
 
     return function
+
+
+def _are_unchanging(values: Sequence[Any]) -> bool:
+    """Return whether attributes that are the same objects in another call have the same values there."""
+    try:
+        hash(tuple(values))
+    except TypeError:  # a list may have other contents
+        return False
+    return True
 
 
 def _arrays_in(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -202,13 +216,13 @@ def _with_attributes(
 
 def _with_number(
     arrays: Arrays, place: int, dtype: np.dtype[Any], name: str
-) -> Callable[[Sequence[Any]], Sequence[Array]]:
+) -> Callable[[Sequence[Any]], tuple[Array, ...]]:
     """Return a function that replaces the number at `place` by an array of `dtype`; errors call it `name`."""
     of_type = numbers_of(as_data_type(dtype))
 
-    def with_number(given: Sequence[Any]) -> Sequence[Array]:
+    def with_number(given: Sequence[Any]) -> tuple[Array, ...]:
         operands = [*given]
         operands[place] = arrays.number(of_type.array(operands[place], name))
-        return operands
+        return tuple(operands)
 
     return with_number

@@ -103,7 +103,7 @@ class _Image:
             memory=tuple([(begin % LINE, end - begin) for begin, end in self._memory]),
             functions=(self._origin(thread_pool.work()[0]), self._origin(running), *self._functions),
             objects=tuple(self._named_objects),
-            checks=tuple([_described(*each, firsts, words) for each in self._used_checks.values()]),
+            checks=tuple([_described(*each, firsts) for each in self._used_checks.values()]),
             named=named_functions(),
             addresses=len(sites),
             streams=self._streams,
@@ -171,11 +171,10 @@ class _Image:
         return origin
 
 
-def _described(one: IndexCheck, located: Any, firsts: Mapping[str, int], words: Words) -> StoredIndexCheck:
+def _described(one: IndexCheck, located: Any, firsts: Mapping[str, int]) -> StoredIndexCheck:
     """Return a check. located: the number of an array of the call; or kind, number and bytes of the target."""
     array = located if isinstance(located, int) else (firsts[located[0]] + located[1], located[2])
-    place = (data_address(one.address) - words.address) // 8
-    return StoredIndexCheck(array, one.begin, one.shape, as_data_type(one.dtype).name, one.size, one.mode, place)
+    return StoredIndexCheck(array, one.begin, one.shape, as_data_type(one.dtype).name, one.size, one.mode)
 
 
 class _Ranges:

@@ -16,8 +16,7 @@ OBJECTS: Final[Mapping[str, Any]] = {"ndarray": np.ndarray, **{one.name: one.dty
 
 
 class StoredIndexCheck(NamedTuple):
-    """An `IndexCheck`. array: the number of an array of the call; or that of a target, and the first byte in it.
-    address: the place of its word in the list."""
+    """An `IndexCheck`. array: the number of an array of the call; or that of a target, and the first byte in it."""
 
     array: int | tuple[int, int]
     begin: int
@@ -25,7 +24,6 @@ class StoredIndexCheck(NamedTuple):
     type_name: str
     size: int
     mode: str
-    address: int
 
 
 class ImageHeader(NamedTuple):

@@ -1,48 +1,59 @@
-"""Checks of indices between the launches of a list, in Python."""
+"""Checks of indices between the launches of a list. Compiled code does those of few indices that are all there."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.host_indices import RESOLVERS
-from ep.common.native.object_layout import data_address
-from ep.cpu.shared.listed import CALLED, Listed
+from ep.common.arrays.index_types import resolved_type
+from ep.cpu.shared.listed import CALLED, INDICES, Listed
 from ep.include.errors import ArgumentIndexError
 
 NDArray = np.ndarray[Any, Any]
 
+_MOST: Final = 4096  # NumPy checks more of them, by vectors
+_TYPES: Final = np.dtype(np.int32), np.dtype(np.int64)
+
 
 class IndexCheck:
-    """A function of the arrays of a call that returns whether the launches may use indices.
+    """A function of the arrays of a call that returns the indices that launches read; None for wrong ones.
 
     array, begin: the number of a contiguous array of the call, and the first of their bytes in it; or the indices, if
-    they are in other memory. shape, dtype: theirs. size, mode: as for the functions in RESOLVERS.
-    address: a word of the list. The function writes to it the address of the indices that launches read.
+    they are in other memory. shape, dtype: theirs. size, mode: as for the functions in RESOLVERS. place: the number of
+    the check among those of a list.
     """
 
-    address: NDArray
-
     def __init__(
-        self, array: int | NDArray, begin: int, shape: tuple[int, ...], dtype: np.dtype[Any], size: int, mode: str
+        self,
+        array: int | NDArray,
+        begin: int,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        size: int,
+        mode: str,
+        place: int = 0,
     ) -> None:
         self.array: Any = array
-        self.begin, self.shape, self.dtype, self.size, self.mode = begin, shape, dtype, size, mode
-        self._found: NDArray | None = None
+        self.begin, self.shape, self.dtype, self.size, self.mode, self.place = begin, shape, dtype, size, mode, place
 
     def listed(self, plan: Any, args: Any) -> Listed:
-        """Return the call of the function in the form for a list."""
-        return Listed(CALLED, (id(self),), np.zeros(0, np.int64), (), ())
+        """Return the check in the form for a list."""
+        count, is_same = math.prod(self.shape), resolved_type(self.dtype, self.size, self.mode) == self.dtype
+        words = [0] * INDICES.num_words
+        words[INDICES.function], words[INDICES.place] = id(self), self.place
+        if isinstance(self.array, int) and self.dtype in _TYPES and is_same and count <= _MOST:
+            words[INDICES.count], words[INDICES.array], words[INDICES.begin] = count, self.array, self.begin
+            words[INDICES.size], words[INDICES.are_words] = self.size, self.dtype.itemsize == 8
+        return Listed(CALLED, words, np.zeros(0, np.int64), (), ())
 
-    def __call__(self, *given: NDArray) -> bool:
+    def __call__(self, *given: NDArray) -> NDArray | None:
         now = self.array
         if isinstance(now, int):
             now = np.ndarray(self.shape, self.dtype, given[now], self.begin)
         try:
-            found = RESOLVERS[self.mode](now, self.size)
+            return RESOLVERS[self.mode](now, self.size)
         except ArgumentIndexError:
-            return False  # the operator raises it again, with its own names
-        self._found = None if found is now else found  # not an array of the call, which would live as long
-        self.address[0] = data_address(found)
-        return True
+            return None  # the operator raises it again, with its own names

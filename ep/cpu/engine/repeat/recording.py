@@ -11,6 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.host import HostArrays
+from ep.common.arrays.host_indices import RESOLVERS
+from ep.common.arrays.index_types import resolved_type
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.strides import span
 from ep.cpu.device.stream import RecordingStream
@@ -31,19 +33,19 @@ _FIXED: Final = -1
 class CpuRecording(Recording):
     """A recording that becomes a list of launches (`engine/repeat/launch_list.py`)."""
 
-    computes = True
-
-    def __init__(self, work: Any) -> None:
+    def __init__(self, work: Any, *, computes: bool = True) -> None:
         """Compile what recordings and lists need, unless this has been done.
 
-        work: the Arrays for operators, whose memory the recording uses.
+        work: the Arrays for operators, whose memory the recording uses. computes: whether the launches are done. If
+        not, all that they need must have been compiled, and no array is read.
         """
         install_noting()
         running()
         device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._launches = launches = list[tuple[Any, Any, Any]]()  # a primitive, its plan and its arguments; or a check
         # not of this object, which would keep the arrays of a call that raises an error
-        self._stream = RecordingStream(device, lambda *launch: launches.append(launch))
+        self._stream = RecordingStream(device, lambda *launch: launches.append(launch), computes=computes)
+        self.computes = computes
         self._inputs: list[NDArray] = []
         self._written: list[NDArray] = []
         self._constants: list[NDArray] = []
@@ -88,10 +90,14 @@ class CpuRecording(Recording):
         self._constants.append(copy)
         return copy
 
-    def resolved(self, indices: NDArray, size: int, mode: str, found: NDArray) -> NDArray:
+    def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         """Note that indices are checked, and return those found, in memory that nothing else is in: it tells which
         launches read them. A check of constant ones is not repeated."""
-        found = found.copy() if found is indices else found
+        if self.computes:
+            found = RESOLVERS[mode](indices, size)
+            found = found.copy() if found is indices else found
+        else:
+            found = np.empty(indices.shape, resolved_type(indices.dtype, size, mode))
         check = IndexCheck(indices, 0, indices.shape, indices.dtype, size, mode)
         self._launches.append((check, None, (found,)))
         return found
@@ -122,7 +128,7 @@ class CpuRecording(Recording):
                 return None
             listed.append((one, patches))
             held += primitive, plan, *numbers
-        return LaunchList(arrays, len(self._written), checks, listed, held)
+        return LaunchList(arrays, len(self._written), len(checks), listed, held)
 
     def _checked(self, arrays: Sequence[NDArray]) -> tuple[list[Any], list[IndexCheck], list[NDArray]]:
         """Return the launches, the checks of indices among these, and what each has found. A check of indices that are
@@ -138,6 +144,7 @@ class CpuRecording(Recording):
                     continue
                 if place[0] != _FIXED:
                     check.array, check.begin = place
+                check.place = len(checks)
                 checks.append(check)
                 found += args
             launches.append(launch)
@@ -167,7 +174,7 @@ class _RecordingArrays(HostArrays):
         return buffer
 
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
-        return self._recording.resolved(indices, size, mode, super().resolved(indices, size, mode))
+        return self._recording.resolved(indices, size, mode)
 
     def copy_from_host(self, array: NDArray) -> NDArray:
         return self._recording.copied(array, super().copy_from_host(array))

@@ -64,7 +64,7 @@ def _restored(
     whole = block(ends[-1])
     memory = [_memory(*one, whole[begin:]) for one, begin in zip(header.memory, ends, strict=False)]
     arrays = [data, *memory, *constants]
-    checks = [_index_check(one, arrays, words[first:][:size]) for one in header.checks]
+    checks = [_index_check(one, arrays) for one in header.checks]
     _check({*header.objects} <= OBJECTS.keys())
     objects = [OBJECTS[name] for name in header.objects]
     provide()
@@ -120,9 +120,9 @@ def _function(origin: Origin) -> int:
     return found[origin.number]
 
 
-def _index_check(one: StoredIndexCheck, arrays: Sequence[NDArray], words: NDArray) -> IndexCheck:
-    """Return a check of indices. arrays: the targets that are arrays. words: the list. Raises DamagedError."""
-    _check(one.mode in RESOLVERS and one.type_name in DataType.__members__ and one.address < words.size)
+def _index_check(one: StoredIndexCheck, arrays: Sequence[NDArray]) -> IndexCheck:
+    """Return a check of indices. arrays: the targets that are arrays. Raises DamagedError."""
+    _check(one.mode in RESOLVERS and one.type_name in DataType.__members__)
     dtype, array = DataType[one.type_name].dtype, one.array
     _check(dtype.kind in "iu" and dtype.itemsize > 0)
     if isinstance(array, tuple):
@@ -130,9 +130,7 @@ def _index_check(one: StoredIndexCheck, arrays: Sequence[NDArray], words: NDArra
         _check(number < len(arrays))
         _check(begin + math.prod(one.shape) * dtype.itemsize <= arrays[number].nbytes)
         array = np.ndarray(one.shape, dtype, arrays[number].reshape(-1).view(np.uint8), begin)
-    check = IndexCheck(array, one.begin, one.shape, dtype, one.size, one.mode)
-    check.address = words[one.address : one.address + 1]
-    return check
+    return IndexCheck(array, one.begin, one.shape, dtype, one.size, one.mode)
 
 
 def _memory(residue: int, num_bytes: int, block: NDArray) -> NDArray:
