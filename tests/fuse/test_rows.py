@@ -269,6 +269,38 @@ def test_sums_of_columns_that_the_rows_need(rng, one_by_one):
     np.testing.assert_allclose(over, (x * w).sum(0), rtol=1e-6)
 
 
+@pytest.mark.parametrize("dims", [(1, 32), (7, 33), (13, 47), (130, 100), (2, 3, 1025), (0, 64)], ids=str)
+def test_columns_are_added_up_where_rows_are_written(rng, one_by_one, dims):
+    """One loop computes a row, also in place, and what it adds to sums of columns. Arrays begin behind a line."""
+    outer = tuple(range(len(dims) - 1))
+
+    def centred(x, y, w):
+        product = x * y
+        rest = (y * w - ops.sum(product * w, -1, keepdims=True)) * x
+        return rest, ops.sum(product, outer), ops.sum(y, outer)
+
+    x, y = (np.empty(np.prod(dims) + 4, np.float32)[4:].reshape(dims) for _ in range(2))
+    for one in (x, y):
+        one[...] = rng.standard_normal(dims, np.float32)
+    w, fused = rng.standard_normal(dims[-1], np.float32), ep.fuse(centred)
+    rest, *_ = one_by_one(centred, x, y, w)
+    sums = [one.sum(outer, np.float64) for one in (x * y, y)]
+    device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
+    before, results = device.GetNumThreads(), set()
+    try:
+        for threads in (1, 2):
+            device.SetNumThreads(threads)
+            over = y.copy()
+            for found in (fused(x, y, w), fused(x, over, w, out=(over, None, None))):
+                np.testing.assert_array_equal(found[0], rest)
+                for one, expected in zip(found[1:], sums, strict=True):
+                    np.testing.assert_array_equal(one, expected.astype(np.float32))
+                results.add(bits(np.concatenate(found[1:])))
+    finally:
+        device.SetNumThreads(before)
+    assert len(results) == 1
+
+
 def stages(structure):
     """Return what each stage reads and writes, and whether it computes what it adds up."""
     found = stages_of(structure, sums_compute=True)

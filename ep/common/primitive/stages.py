@@ -33,8 +33,8 @@ class Stage(NamedTuple):
     map: the structure of a map; for an op that reads whole rows, None or the map that computes the elements it reads.
     op: None for a map; else the op that reads whole rows. The last value that a SegmentSum reads are the segments.
     reduced: whether a map computes one element per row.
-    sums: how many of the values that are written first are sums of rows, by the op, of as many results of the map. It
-        computes the others for later stages.
+    sums: how many of the values that are written first are sums of rows or columns, by the op, of as many results of
+        the map. It computes the others for later stages, or results.
     """
 
     reads: tuple[int, ...]
@@ -84,13 +84,16 @@ def stored_in_full(structure: Structure) -> Structure:
     return structure._replace(steps=tuple(steps), results=tuple(results))
 
 
-def stages_of(structure: Structure, by_rows: bool = True, sums_compute: bool = False) -> list[Stage]:
+def stages_of(
+    structure: Structure, by_rows: bool = True, sums_compute: bool = False, columns_compute: bool = False
+) -> list[Stage]:
     """Return the stages, in the order of computation, of a structure that is stored in full.
 
     by_rows: whether maps write the elements that are reduced; otherwise each reduction computes them as it reads them.
     sums_compute: whether, by rows, sums of float32 compute their elements as they read them if that takes little time.
+    columns_compute: the same for sums of columns.
     """
-    return _Stages(structure, by_rows, sums_compute).made()
+    return _Stages(structure, by_rows, sums_compute, columns_compute).made()
 
 
 class _Stages:
@@ -100,7 +103,7 @@ class _Stages:
     readers: for each value, the steps that read it.
     """
 
-    def __init__(self, structure: Structure, by_rows: bool, sums_compute: bool) -> None:
+    def __init__(self, structure: Structure, by_rows: bool, sums_compute: bool, columns_compute: bool) -> None:
         self.structure, self.reduced, self.by_rows = structure, structure.are_reduced(), by_rows
         self.sums_compute = sums_compute
         self.first = len(structure.sources) + len(structure.constants)
@@ -111,11 +114,14 @@ class _Stages:
         steps = range(self.first, len(self.depths))
         self.maps = {one for one in steps if not reads_whole_rows(self._step(one))}
         self.kept = {*structure.results}  # the values in memory
+        columns = sorted(structure.column_sums) if by_rows and columns_compute else []
+        self.columns = [one for one in columns if structure.data_type(one) is DataType.kFloat]  # of computed elements
         self.readers: list[set[int]] = [set() for _ in self.depths]
         for one in steps:
-            writes_input = one not in self.maps and not self._computes(one)
+            writes_input = one not in self.maps and one not in self.columns and not self._computes(one)
             for read in self._step(one).operands:
-                self.readers[read].add(one)
+                if one not in self.columns:  # those compute what they read again
+                    self.readers[read].add(one)
                 crosses = (self.reduced[one], self.depths[one]) != (self.reduced[read], self.depths[read])
                 if writes_input or (crosses and self.reduced[read]):
                     self.kept.add(read)
@@ -132,6 +138,12 @@ class _Stages:
             for reduced in (False, True) if self.by_rows else (True,):
                 maps = [one for one in here if one in self.maps and self.reduced[one] is reduced]
                 writes = tuple(one for one in maps if one in self.kept)
+                columns = [one for one in self.columns if self.depths[one] == depth]
+                if columns and not reduced:
+                    if (together := self._adding(columns, () if sums else writes, depth)) and not sums:
+                        stages.append(together)
+                        continue
+                    stages += [together] if together else map(self._of_rows, reversed(columns))
                 if not reduced:
                     while len(sums) > _MOST_SUMS and (together := self._together(sums[-_MOST_SUMS:], (), depth)):
                         stages.append(together)
@@ -144,7 +156,7 @@ class _Stages:
                     writes = tuple(one for one in maps if one in self.kept)
                 if writes:
                     stages.append(self._map(self._inside(writes, depth, reduced), writes, reduced))
-            rows = [one for one in here if one not in self.maps]
+            rows = [one for one in here if one not in self.maps and one not in self.columns]
             sums = [one for one in rows if self._computes(one)]
             others = [self._of_rows(one) for one in reversed(rows) if one not in sums]
             stages += others if self.by_rows else map(self._computed, others)
@@ -156,20 +168,34 @@ class _Stages:
         assert isinstance(op, ReduceOp | RowOp | ColumnOp | ChoiceOp | SegmentSum)
         return Stage(self._step(value).operands, (value,), None, op)
 
+    def _adding(self, columns: Sequence[int], writes: tuple[int, ...], depth: int) -> Stage | None:
+        """Return a stage that computes what it adds to sums of columns, and writes other elements in the same loop.
+
+        If that takes long, return None, and keep what the sums read.
+        """
+        read = {self._step(one).operands[0] for one in columns} & self.maps
+        found = self._in_one_loop(columns, writes, depth) if all(map(self._is_cheap, read - self.kept)) else None
+        self.kept |= set() if found else read
+        return found
+
     def _together(self, sums: Sequence[int], writes: tuple[int, ...], depth: int) -> Stage | None:
         """Return a stage that computes sums and writes other elements in one loop; None if there are no two of these,
         or they take long."""
-        if len(sums) + bool(writes) < 2 or not 0 < len(sums) <= _MOST_SUMS:
+        return self._in_one_loop(sums, writes, depth) if len(sums) + bool(writes) > 1 else None
+
+    def _in_one_loop(self, sums: Sequence[int], writes: tuple[int, ...], depth: int) -> Stage | None:
+        if not 0 < len(sums) <= _MOST_SUMS:
             return None
         op, read = self._step(sums[0]).op, [self._step(one).operands[0] for one in sums]
-        inside = self._inside({*writes, *self.maps.intersection(read)}, depth, False)
+        computed = self.maps.intersection(read) - (self.kept if op is ColumnOp.kSum else set())
+        inside = self._inside({*writes, *computed}, depth, False)
         steps = [self._step(one) for one in inside]
         values = {*inside, *read, *(one for step in steps for one in step.operands)}
         is_simple = all(step.op in OPS and OPS[step.op].cost is Cost.LIGHT for step in steps)  # type: ignore[index]
         is_simple &= all(self.structure.data_type(one) is DataType.kFloat for one in values)
         if not is_simple or len(steps) > _MOST_TOGETHER or any(self._step(one).op is not op for one in sums):
             return None
-        assert isinstance(op, ReduceOp)
+        assert isinstance(op, ReduceOp | ColumnOp)
         part = self._map(inside, (*read, *writes), False)
         return part._replace(writes=(*sums, *writes), op=op, sums=len(sums))
 
@@ -193,14 +219,17 @@ class _Stages:
     def _keep_for(self, sum_: int) -> None:
         """Keep the elements that a sum reads if computing them takes long, and what they are computed from if shared.
 
-        What other steps read, too, and what is computed from several rows, takes longer to compute again than to read.
+        What other steps read, too, and what is computed from several rows, takes longer to compute again than to read:
+        unless a loop that adds to columns reads all of these rows, but one at most.
         """
         (value,) = self._step(sum_).operands
         if value not in self.maps:
             return
         cone, _ = self._cone(value)
+        added = {self._step(one).operands[0] for one in self.columns}
+        later = added.union(*(self._cone(one)[1] for one in added & self.maps))
         for one in sorted(cone):
-            if not self.readers[one] <= {*cone, sum_} and len(self._cone(one)[1]) > 1:
+            if not self.readers[one] <= {*cone, sum_} and len(self._cone(one)[1] - later) > 1:
                 self.kept.add(one)
         if not self._is_cheap(value):
             self.kept.add(value)

@@ -19,7 +19,7 @@ from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, fetch_ahead
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.structure import Structure
+from ep.include.primitive.structure import ColumnOp, Structure
 
 _ROWS: Final = """
 def rows(context, begin, end):
@@ -38,12 +38,18 @@ def rows(context, begin, end):
             {moves}
             if axis == last and first == 0:
                 follow = size - place
-        for turn in range(min(follow, (end - begin + inner - 1) // inner)):
+        {rows}
+"""
+
+_EACH_ROW: Final = """for turn in range(min(follow, (end - begin + inner - 1) // inner)):
             count = min(inner - first, end - begin)
             {row}
             begin += count
-            {follows}
-"""
+            {follows}"""
+
+_SUMMED_ROWS: Final = """turns = min(follow, (end - begin) // inner)
+        columns({operands}, {all_widths}, turns, inner, {steps})
+        begin += turns * inner"""
 
 _ROW: Final = "loop({operands}, count, {steps})"
 
@@ -75,7 +81,7 @@ _ROW_IN_LINES: Final = """head, tail = count, count
 def expression_kernel(
     structure: Structure,
     steps: Sequence[int],
-    sums: tuple[ReduceOp, ...] = (),
+    sums: tuple[ReduceOp | ColumnOp, ...] = (),
     streamed: Collection[int] | None = None,
 ) -> int:
     """Return the address of the task (context, begin, end) of a structure.
@@ -83,7 +89,7 @@ def expression_kernel(
     steps: for each operand, results first, its stride along the innermost axis, in elements.
     sums: what folds the first results along the innermost axis; begin and end are then ends of rows. A row of at least
         `PIECE` elements becomes one element of each of these operands, with the same bits as by Reduce. The other
-        results overlap no source.
+        results overlap no source. A ColumnOp adds rows to sums in float64, of which these operands have one row.
     streamed: for a task that prefetches what its context, an `AHEAD`, asks for: the numbers of the results, with
         elements of one size, of which it may write whole lines with non-temporal stores.
     """
@@ -102,7 +108,10 @@ def writes_lines(structure: Structure, steps: Sequence[int]) -> bool:
 
 @cache
 def _kernel(
-    structure: Structure, steps: tuple[int, ...], sums: tuple[ReduceOp, ...], streamed: tuple[int, ...] | None
+    structure: Structure,
+    steps: tuple[int, ...],
+    sums: tuple[ReduceOp | ColumnOp, ...],
+    streamed: tuple[int, ...] | None,
 ) -> int:
     names: dict[str, Any] = {"load_word": load_word, "np": np, "fetch_ahead": fetch_ahead}
     operands = [f"p{k}" for k in range(len(steps))]
@@ -112,7 +121,11 @@ def _kernel(
     words += ["context", "begin"] if sums and streamed is not None else []  # for the prefetches of a fold
     given = {"operands": ", ".join(operands), "steps": ", ".join(words)}
     loops = Loops(structure, steps, given, None if streamed is None else ())
-    names["loop"], is_long = (loops.folded(sums), False) if sums else loops.made()
+    adds_rows = ColumnOp.kSum in sums
+    if adds_rows:
+        names["columns"], is_long = loops.added(len(sums)), False
+    else:
+        names["loop"], is_long = (loops.folded(sums), False) if sums else loops.made()
     types = [structure.data_type(value) for value in (*structure.results, *range(len(structure.sources)))]
     addresses = [f"a{k} = load_word(places, {k})" for k in range(1, len(steps))]
     addresses += [f"s{k} = load_word(plan, {word_of(k, OPERAND.step)})" for k in strided]
@@ -139,9 +152,14 @@ def _kernel(
     elif streamed is not None and not sums:
         row, of_row["parts"] = _ROW_BY_BLOCKS, _indented(parts, 4)
     width = "w{k} = load_word(plan, {walk} + last) if last >= 0 else 0"
-    rows = _ROWS.format(
-        widths="\n    ".join(width.format(k=k, walk=walk) for k, walk in enumerate(walks)),
+    each = _EACH_ROW.format(
+        row=row.format(block=str(AHEAD_BLOCK), **given, **of_row),
         follows="\n            ".join(f"p{k} += w{k}" for k in range(len(steps))),
+    )
+    all_widths = ", ".join(f"w{k}" for k in range(len(steps)))
+    rows = _ROWS.format(
+        rows=_SUMMED_ROWS.format(all_widths=all_widths, **given) if adds_rows else each,
+        widths="\n    ".join(width.format(k=k, walk=walk) for k, walk in enumerate(walks)),
         plan=CONTEXT.plan,
         sources=CONTEXT.sources,
         inner=STRIDED_PLAN.inner,
@@ -150,7 +168,6 @@ def _kernel(
         addresses="\n    ".join([f"a0 = load_word(context, {CONTEXT.dst})", *addresses]),
         starts="\n        ".join(starts),
         moves="\n            ".join(moves),
-        row=row.format(block=str(AHEAD_BLOCK), **given, **of_row),
         **given,
     )
     digest = hashlib.sha256(repr((structure, steps, sums, streamed)).encode()).hexdigest()[:24]

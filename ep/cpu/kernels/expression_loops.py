@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ep.common.native.words import stack_words
@@ -15,9 +16,10 @@ from ep.cpu.compile.memory import (
     storer,
     upper_of,
 )
+from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.reduce.kernel import result_writer
-from ep.cpu.engine.reduce.pieces import piece_folder, store_piece
+from ep.cpu.engine.reduce.pieces import piece_folder, piece_storer
 from ep.cpu.engine.reduce.vectors import lanes
 from ep.cpu.kernels.expression_lines import ANY, Lines
 from ep.cpu.kernels.ordinary import maximum
@@ -98,6 +100,28 @@ def fold({operands}, count, {steps}):
     {finish}
 """
 
+_COLUMNS: Final = """
+def columns({operands}, {widths}, rows, count, {steps}):
+    {start}
+    for place in range(0, count & -{width}, {width}):
+        {begin}
+        for row in range(rows):
+            {parts}
+            compute({pieces}, {of_block}, {width}, {steps})
+            {put}
+            {add}
+        {finish}
+    if count & ({width} - 1):
+        place = count & -{width}
+        end = count - place
+        {begin_rest}
+        for row in range(rows):
+            {parts}
+            compute_rest({pieces_of_rest}, {of_block}, end, {steps})
+            {add}
+        {finish_rest}
+"""
+
 
 def has_pairs(structure: Structure, steps: Sequence[int], of_sources: bool = False) -> bool:
     """Return whether all rows are contiguous, of bfloat16 and perhaps of float32 too, and the ops are light and few.
@@ -156,7 +180,7 @@ class Loops:
         """
         loop, num_sums = self._loop({}, of_piece), len(sums)
         pairs = num_sums == self._num_results == 1 and has_pairs(self._structure, self._steps, of_sources=True)
-        names = {"compute_rest": loop, "stack_words": stack_words, "store_piece": store_piece}
+        names = {"compute_rest": loop, "stack_words": stack_words, "store_piece": piece_storer(PIECE)}
         names["compute"] = self._loop_over_pairs(in_piece=True) if pairs else loop
         start, add, after, rest, finish = (list[str]() for _ in range(5))
         for k in range(self._num_results):
@@ -192,6 +216,49 @@ class Loops:
             **self._given,
         )
         return jit(function_of(text, "fold", __name__, names))
+
+    def added(self, num_sums: int) -> Any:
+        """Return the loop that adds the elements of the first results to sums of columns, of several rows at a time.
+
+        The operands of these results are sums, in float64. `w{k}` is the distance of the rows of operand k. The other
+        results are written. LLVM keeps the sums of a piece in registers while rows are added.
+        """
+        numbers = range(len(self._steps))
+        whole = has_avx512()  # other registers hold the sums of half a piece
+        width = PIECE if whole else PIECE // 2
+        names = {"compute": self._loop({}, of_piece if whole else partial(of_piece, pairs=True))}
+        names |= {"compute_rest": self._loop({}, jit), "stack_words": stack_words, "store_piece": piece_storer(width)}
+        start, begin, add, finish, begin_rest, finish_rest = (list[str]() for _ in range(6))
+        for k in range(self._num_results):
+            start.append(f"piece{k} = stack_words({width * self._data_type_of(k).itemsize // 8})")
+        for k in range(num_sums):
+            of = lanes(ReduceOp.kSum, self._data_type_of(k))
+            names |= {f"{name}{k}": function for name, function in piece_folder(of, width)._asdict().items()}
+            start.append(f"carried{k} = stack_words({width * of.size // 8})")
+            begin.append(f"begin_columns{k}(carried{k}, p{k} + place * {of.size})")
+            add.append(f"add{k}(carried{k}, piece{k})")
+            finish.append(f"end_columns{k}(carried{k}, p{k} + place * {of.size})")
+            begin_rest.append(f"begin_rest{k}(carried{k}, p{k} + place * {of.size}, end)")
+            finish_rest.append(f"end_rest{k}(carried{k}, p{k} + place * {of.size}, end)")
+        parts, _ = self.of_part("place", num_sums)
+        pieces, written = [f"piece{k}" for k in range(self._num_results)], range(num_sums, self._num_results)
+        text = _COLUMNS.format(
+            width=width,
+            widths=", ".join(f"w{k}" for k in numbers),
+            start="\n    ".join(start),
+            begin="\n        ".join(begin),
+            parts="\n            ".join(f"{line} + row * w{k}" for k, line in enumerate(parts, num_sums)),
+            pieces=", ".join(pieces),
+            pieces_of_rest=", ".join([*pieces[:num_sums], *(f"q{k}" for k in written)]),
+            of_block=", ".join(f"q{k}" for k in numbers[self._num_results :]),
+            put="\n            ".join([f"store_piece(q{k}, piece{k})" for k in written] or ["pass"]),
+            add="\n            ".join(add),
+            finish="\n        ".join(finish),
+            begin_rest="\n        ".join(begin_rest),
+            finish_rest="\n        ".join(finish_rest),
+            **self._given,
+        )
+        return jit(function_of(text, "columns", __name__, names))
 
     def of_part(self, place: str, first: int = 0) -> tuple[list[str], str]:
         """Return the lines that find a part of a row in operands from `first` on, and the names of these places.

@@ -27,7 +27,9 @@ from ep.cpu.engine.reduce.stages import (
     COLUMNS,
     COPY,
     FOLD,
+    IN_MEMORY,
     MAP,
+    OF_COLUMNS,
     PASSES,
     PROGRAM,
     REDUCE,
@@ -58,7 +60,8 @@ from ep.include.primitive.structure import ChoiceOp, ColumnOp, RowOp, SegmentSum
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
 _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is to stay busy during the computation
 _NEAR_BEFORE_NEXT: Final = 2**14  # the same if the next rows are prefetched meanwhile
-_ADDED_ROWS: Final = 4  # that sums of columns add at once
+_NEAR_COLUMNS: Final = 2**18  # the same if rows are added to sums of columns, which are read and written once for all
+_ADDED_ROWS: Final = 4  # that such sums add at once
 _SOFTMAXES: Final = {
     RowOp.kSoftmax: Softmax,
     RowOp.kLogSoftmax: LogSoftmax,
@@ -111,7 +114,8 @@ class StagesPlan(StridedPlan):
         self._kept: list[Any] = []  # objects whose addresses are in use
         # without mask registers, masks of whole pieces take longer than a map that writes what is added up
         masks = DataType.kBool not in structure.sources or has_avx512()
-        stages = stages_of(self._structure, by_rows, sums_compute=self._length >= PIECE and masks)
+        computes = self._length >= PIECE and masks
+        stages = stages_of(self._structure, by_rows, computes, columns_compute=computes and not self._places.streams)
         for number, stage in enumerate(stages):
             for value in stage.writes:
                 self._places.choose(value, stages[number:])
@@ -199,13 +203,27 @@ class StagesPlan(StridedPlan):
         self._stages.append((StageHead(MAP, task, self._length, plan), places))
 
     def _add_columns(self, stage: Stage) -> None:
-        """Add a sum of the columns of rows."""
-        source, state = self._adjacent(stage.reads[0]), LaunchState(REDUCE_STATE, ())
-        set_reduction(state, ReduceOp.kSum, source.data_type, (Part.COLUMNS, Part.VALUES))
-        of_stage = int(state.words[REDUCE_STATE.fold_columns]), self._length, 0, self._keep(state)
-        head = StageHead(COLUMNS, *of_stage, size=source.data_type.itemsize, kept=self._columns)
-        self._stages.append((head, [self._places[stage.writes[0]], source]))
-        self._columns += self._length * int(state.words[REDUCE_STATE.value_size])
+        """Add a sum of the columns of rows; or several, of elements that a map computes in the same loop."""
+        tasks = list[tuple[StageHead, list[Place]]]()
+        places, strides = list[Place](), (*[0] * (len(self._shape) - 1), DataType.kDouble.itemsize)
+        for value, read in zip(stage.writes, stage.reads, strict=False):
+            if value not in self._structure.column_sums:
+                break
+            state, data_type = LaunchState(REDUCE_STATE, ()), self._structure.data_type(value)
+            set_reduction(state, ReduceOp.kSum, data_type, (Part.COLUMNS, Part.VALUES))
+            target, task = [self._places[value]], 0
+            if stage.map is None:
+                target, task = [*target, self._adjacent(read)], int(state.words[REDUCE_STATE.fold_columns])
+            of_stage = task, self._length, 0, self._keep(state)
+            tasks.append((StageHead(COLUMNS, *of_stage, size=data_type.itemsize, kept=self._columns), target))
+            places.append(Place(DataType.kDouble, strides, OF_COLUMNS, offset=self._columns))
+            self._columns += self._length * int(state.words[REDUCE_STATE.value_size])
+        if stage.map is not None:
+            places += [self._places[value] for value in (*stage.writes[stage.sums :], *stage.reads)]
+            task, plan = self._map(stage.map, places, False, (ColumnOp.kSum,) * stage.sums)
+            self._computing += self._length * DataType.kFloat.itemsize * stage.sums
+            self._stages.append((StageHead(MAP, task, self._length, plan), places))
+        self._stages += tasks
 
     def _add_choice(self, stage: Stage) -> None:
         """Add a map of one number for each row: of the row as elements along an axis in front, the chosen one."""
@@ -262,7 +280,7 @@ class StagesPlan(StridedPlan):
         return plan, state
 
     def _map(
-        self, structure: Structure, places: list[Place], reduced: bool, sums: tuple[ReduceOp, ...] = ()
+        self, structure: Structure, places: list[Place], reduced: bool, sums: tuple[ReduceOp | ColumnOp, ...] = ()
     ) -> tuple[int, int]:
         """Return the task of a map, and the address of its plan.
 
@@ -314,6 +332,7 @@ class StagesPlan(StridedPlan):
             row_bytes, near = sum(place.data_type.itemsize for place in fetched) * self._length, _NEAR_BEFORE_NEXT
         else:
             row_bytes, near = self._row_bytes, _NEAR_FROM_MEMORY if self._from_memory else _NEAR
+        near = _NEAR_COLUMNS if self._columns else near
         together = max(near // (row_bytes + sum(slots)), 1) if self._by_rows else num_rows
         if self._columns:
             together = max(together & -_ADDED_ROWS, _ADDED_ROWS)
@@ -323,7 +342,9 @@ class StagesPlan(StridedPlan):
             total += -(-size * together // LINE) * LINE
 
         def operand_of(place: Place) -> tuple[int, int, int]:
-            return (-1, offsets[place.slot], slots[place.slot]) if place.slot >= 0 else (place.array, 0, 0)
+            if place.slot >= 0:
+                return IN_MEMORY, offsets[place.slot], slots[place.slot]
+            return place.array, place.offset, 0
 
         part_rows, of_parts = num_rows, (0, 0)
         if self._columns:

@@ -11,6 +11,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.stages import Stage
 from ep.common.primitive.strides import contiguous_strides
 from ep.cpu.engine.map.strided import strides_over
+from ep.cpu.engine.reduce.stages import IN_MEMORY
 from ep.cpu.lines.ahead import AHEAD_BLOCK
 from ep.cpu.machine.caches import are_far
 from ep.include.data_type import DataType
@@ -24,8 +25,8 @@ class Place(NamedTuple):
     """The place of a value.
 
     strides: over the shape of the launch, in bytes.
-    array: the number of an array of the launch, or -1 if the value is in memory of the thread, where values are
-        numbered by `slot`.
+    array: the number of an array of the launch; IN_MEMORY if the value is in memory of the thread, where values are
+        numbered by `slot`; or OF_COLUMNS for sums that begin at `offset` among all of them.
     rows, row_bytes: the number of rows of an array of which some are chosen, and the bytes from one to the next.
     """
 
@@ -35,6 +36,7 @@ class Place(NamedTuple):
     slot: int = -1
     rows: int = 0
     row_bytes: int = 0
+    offset: int = 0
 
 
 class Places(dict[int, Place]):
@@ -86,7 +88,7 @@ class Places(dict[int, Place]):
 
     def choose(self, value: int, stages: Sequence[Stage]) -> None:
         """Choose the place of a value that the first of these stages writes."""
-        if isinstance(stages[0].op, ColumnOp):
+        if value in self._structure.column_sums:
             self[value] = self.of_array(value, self._structure.results.index(value))
             return
         result = self._written_at_once(value, stages)
@@ -112,11 +114,11 @@ class Places(dict[int, Place]):
         """Return a new place in memory for a value that one stage writes for others."""
         data_type, reduced = self._structure.data_type(value), self.reduced[value]
         self.slots.append(data_type.itemsize * (1 if reduced else self._length))
-        return Place(data_type, self._adjacent(data_type, reduced), -1, len(self.slots) - 1)
+        return Place(data_type, self._adjacent(data_type, reduced), IN_MEMORY, len(self.slots) - 1)
 
     def as_read(self, data_type: DataType) -> Place:
         """Return the place of elements that a map computes as a reduction reads them."""
-        return Place(data_type, self._adjacent(data_type, False), -1)
+        return Place(data_type, self._adjacent(data_type, False), IN_MEMORY)
 
     def shape_of(self, reduced: bool) -> Dims:
         """Return the shape over which a stage goes."""
@@ -149,8 +151,9 @@ class Places(dict[int, Place]):
         if stages[0].op is not None and not self.is_adjacent(self.of_array(value, result), self.reduced[value]):
             return None
         # if a stage covers the whole launch, several threads may read its input while one writes
-        # the last elements of a row that is also added up are computed twice
-        at_once = self._by_rows and (self.reduced[value] or not stages[0].sums)
+        # the last elements of a row that is also added up along it are computed twice
+        twice = stages[0].sums and not isinstance(stages[0].op, ColumnOp)
+        at_once = self._by_rows and (self.reduced[value] or not twice)
         later, sources = stages[1 if at_once else 0 :], self._arrays[len(self._structure.results) :]
         read = {read for stage in later for read in stage.reads if read < len(sources)}
         return None if any(may_be_one(sources[one], self._arrays[result]) for one in read) else result

@@ -20,6 +20,7 @@ from ep.cpu.threads.parallel import call_task, run
 
 _MOST_PARTS: Final = 16
 _LEAST_PART: Final = 2**17  # bytes
+_NEGATIVE_ZERO: Final = -(2**63)  # the bits of the float64 that changes no number it is added to
 _PROGRAM, _STAGE = PROGRAM.num_words, STAGE.num_words
 _WORDS: Final[int] = STRIDED.num_words
 
@@ -36,7 +37,10 @@ def _parts(context, begin, end):
     own = stack_words(_WORDS)
     copy_bytes(own, context, 8 * _WORDS)
     for part in range(begin, end):
-        sums = load_word(context, STRIDED.columns) + part * load_word(program, PROGRAM.part_bytes)
+        num_bytes = load_word(program, PROGRAM.part_bytes)
+        sums = load_word(context, STRIDED.columns) + part * num_bytes
+        for word in range(num_bytes // 8):
+            store_word(sums, word, _NEGATIVE_ZERO)  # those that a map adds to
         store_word(own, STRIDED.columns, sums)
         call_task(load_word(program, PROGRAM.rows_task), own, part * rows, min((part + 1) * rows, num_rows))
     if load_word(own, STRIDED.lacks_memory) != 0:

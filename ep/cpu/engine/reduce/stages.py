@@ -41,7 +41,13 @@ SEGMENTS: Final = 4
 COPY: Final = 5
 """Rows are copied, with two operands: a result, and memory of the thread."""
 COLUMNS: Final = 6
-"""The task is `fold_columns` of Reduce, which adds rows to sums of their columns; see `column_sums.py`."""
+"""The task is `fold_columns` of Reduce, which adds rows to sums of their columns; see `column_sums.py`. It is 0 if a
+map before adds the rows that it computes."""
+
+IN_MEMORY: Final = -1
+"""The number of a value in memory of the thread, instead of that of an array."""
+OF_COLUMNS: Final = -2
+"""The number of sums of columns."""
 
 PROGRAM: Final = layout(
     "Program",
@@ -78,8 +84,8 @@ STAGE: Final = layout(
 )
 STAGE_OPERAND: Final = layout(
     "StageOperand",
-    array=1,  # its number in the launch, or -1 if it is in memory of the thread
-    offset=1,  # its start in that memory
+    array=1,  # its number in the launch, IN_MEMORY or OF_COLUMNS
+    offset=1,  # its start in the memory of the thread, or among all sums of columns
     row_bytes=1,  # in that memory
 )
 STAGE_AHEAD: Final = layout(
@@ -125,14 +131,15 @@ def _head(stage):
 
 
 @jit
-def _find_operands(stage, arrays, memory, first, places):
+def _find_operands(stage, arrays, memory, columns, first, places):
     """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on."""
     operands = load_word(stage, STAGE.operands)
     for k in range(load_word(stage, STAGE.num_operands)):
         operand = operands + 8 * _OPERAND * k
         array, offset = load_word(operand, STAGE_OPERAND.array), load_word(operand, STAGE_OPERAND.offset)
         row_bytes = load_word(operand, STAGE_OPERAND.row_bytes)
-        store_word(places, k, load_word(arrays, array) if array >= 0 else memory + offset - first * row_bytes)
+        own = (memory if array == IN_MEMORY else columns) + offset - first * row_bytes
+        store_word(places, k, load_word(arrays, array) if array >= 0 else own)
 
 
 @jit
@@ -172,7 +179,7 @@ def _rows(context, begin, end):
         for number in range(load_word(program, PROGRAM.num_stages)):
             stage = program + 8 * (_PROGRAM + _STAGE * number)
             task, kind, count = _head(stage)
-            _find_operands(stage, arrays, memory, first, places)
+            _find_operands(stage, arrays, memory, load_word(context, STRIDED.columns), first, places)
             dst, src, size = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.size)
             if kind == MAP:
                 store_word(own, CONTEXT.dst, dst)
@@ -191,6 +198,8 @@ def _rows(context, begin, end):
                     stream_row(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
                 else:
                     copy_bytes(dst + begin_of_rows, src + begin_of_rows, (last - first) * row_bytes)
+            elif kind == COLUMNS and task == 0:
+                continue
             elif kind == COLUMNS:
                 sums, fresh = load_word(context, STRIDED.columns) + load_word(stage, STAGE.kept), first == begin
                 row_bytes, is_new = count * size, 1 if fresh else 0
@@ -234,7 +243,7 @@ def _reductions(context, begin, end):
     for number in range(load_word(program, PROGRAM.num_stages) if places != 0 else 0):
         stage = program + 8 * (_PROGRAM + _STAGE * number)
         task, kind, count = _head(stage)
-        _find_operands(stage, arrays, memory, 0, places)
+        _find_operands(stage, arrays, memory, 0, 0, places)
         dst, src, of_stage = load_word(places, 0), load_word(places, 1), load_word(stage, STAGE.plan)
         if kind == MAP:
             store_word(own, CONTEXT.dst, dst)
