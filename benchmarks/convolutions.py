@@ -6,7 +6,6 @@ A time is the least of some runs, in which all libraries take turns. A wrong res
 from __future__ import annotations
 
 import math
-import time
 from argparse import Namespace
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import ep.ops
-from benchmarks.quiet import wait_for_threads
+from benchmarks.quiet import least_seconds
 from ep.cli import output
 
 Call = Callable[[], Any]
@@ -119,15 +118,7 @@ def _measured(one: Convolution, arguments: Namespace) -> dict[str, float]:
     for name, call in calls.items():
         np.testing.assert_allclose(np.asarray(call()), expected, rtol=1e-3, atol=1e-3, err_msg=name)
     calls[_PRODUCT] = _product(one)
-    least = dict.fromkeys(calls, math.inf)
-    for _ in range(_RUNS):
-        for name, call in calls.items():
-            wait_for_threads()
-            call()
-            start = time.perf_counter()
-            call()
-            least[name] = min(least[name], time.perf_counter() - start)
-    return least
+    return least_seconds(calls, _RUNS)
 
 
 def _operations(one: Convolution) -> int:

@@ -31,6 +31,8 @@ PAUSES: Final = "pauses"
 """The group of launches after a pause. Run only on request."""
 CONV: Final = "conv"
 """The group of convolutions of models. Run only on request."""
+NORMS: Final = "norms"
+"""The group of normalisations, their gradients, and products of int64. Run only on request."""
 FUSE: Final = "fuse"
 """The group of expressions that are computed in one kernel. Run only on request."""
 ENCODER: Final = "encoder"
@@ -45,6 +47,7 @@ GROUPS: Final = {
     LAUNCHES: "launches of new dims, a thousand arrays, and views",
     CALLS: "calls of ep.ops with 4,096 numbers",
     CONV: "convolutions of models",
+    NORMS: "layer and group norms, their gradients, and products of int64, beside PyTorch",
     FUSE: "expressions in one kernel",
     ENCODER: "the encoder of examples/encoder beside PyTorch and ONNX Runtime",
     TORCH: "PyTorch models by ep.torch beside eager mode and inductor",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 _TASKS: Final = Path("/proc/self/task")
 _LONGEST: Final = 0.2
@@ -27,6 +29,19 @@ def wait_for_threads() -> None:
             return
         if known:
             quiet = 0 if _others_run() else quiet + 1
+
+
+def least_seconds(calls: Mapping[str, Callable[[], Any]], runs: int) -> dict[str, float]:
+    """Return the least seconds of each call in some runs, in which all take turns, each after a call of its own."""
+    least = dict.fromkeys(calls, math.inf)
+    for _ in range(runs):
+        for name, call in calls.items():
+            wait_for_threads()
+            call()
+            start = time.perf_counter()
+            call()
+            least[name] = min(least[name], time.perf_counter() - start)
+    return least
 
 
 def _others_run() -> bool:

@@ -10,11 +10,23 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks import calls, convolutions, encoder, launches, machine, pauses, plot, report, startup, torch_models
+from benchmarks import (
+    calls,
+    convolutions,
+    encoder,
+    launches,
+    machine,
+    norms,
+    pauses,
+    plot,
+    report,
+    startup,
+    torch_models,
+)
 from benchmarks.fuse import run as fused
 from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
-from benchmarks.options import CALLS, CONV, ENCODER, FUSE, LAUNCHES, PAUSES, TORCH
+from benchmarks.options import CALLS, CONV, ENCODER, FUSE, LAUNCHES, NORMS, PAUSES, TORCH
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.bench.plot import draw
@@ -24,6 +36,7 @@ from ep.include.data_type import as_data_type
 _WITHOUT_CASES: Final[dict[str, Any]] = {
     **{"startup": startup, LAUNCHES: launches, CALLS: calls, PAUSES: pauses},
     CONV: convolutions,
+    NORMS: norms,
     FUSE: fused,
     ENCODER: encoder,
     TORCH: torch_models,

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import calls, convolutions, launches, options, pauses, plot, report
+from benchmarks import calls, convolutions, launches, norms, options, pauses, plot, report
 from benchmarks.fuse import libraries
 from benchmarks.fuse import run as fused
 from benchmarks.fuse.expressions import EXPRESSIONS
@@ -134,6 +134,13 @@ GROUPS = {
         ["--threads", "1"],
         "5, 2 to 4, 9",
         "5, 2 to 4, 9",
+    ),
+    "norms": (
+        norms,
+        {"_RUNS": 1, "LAYERS": [(3, 5)], "GROUPS": [(1, 6, 2, 3)], "PRODUCTS": [(2, 3, 5)]},
+        ["--threads", "1"],
+        "layer norm's gradient, 3 x 5",
+        "group norm, 1 x 6 x 2 x 2 by 3",
     ),
     "pauses": (pauses, {"_SAMPLES": 2, "_SECONDS": {"0 ms": 0.0}}, ["--threads", "2"], "matmul", "on one processor"),
     "launches": (
