@@ -8,7 +8,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.target import adds_more_in_halves, converts_on_adders, moves_halves
+from ep.cpu.compile.target import adds_more_in_halves, converts_on_adders, has_avx512, moves_halves
 from ep.cpu.compile.vectors import (
     DOUBLE,
     FLOAT,
@@ -48,7 +48,7 @@ class Fold:
         self._one = _hidden_one(builder) if widens and converts_on_adders() else None
         self._half, self._least_halved = VECTOR_BYTES // of.size // 2, None
         if widens and moves_halves():
-            self._least_halved = None if computed else 1
+            self._least_halved = None if computed and has_avx512() else 1
         elif widens and adds_more_in_halves() and not by_lanes:
             self._least_halved = _HALVED * self._half
 
