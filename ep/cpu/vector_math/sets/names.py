@@ -119,30 +119,29 @@ def _gradient(name: str) -> Forms:
     return Forms(8, "test_gate_slopes.py", f"{place}_formula", place, tabled_ordinary=f"{place}_of_ordinary")
 
 
-_SINGLE, _SINGLE_ERF_LOG = "test_vector_math_single.py", "test_vector_math_single_erf_log.py"
-_SINGLE_TRIG, _SINGLE_INVERSE = "test_vector_math_single_trig.py", "test_vector_math_single_inverse.py"
+_SINGLE, _SINGLE_TRIG = "test_vector_math_single.py", "test_vector_math_single_trig.py"
 
 FLOAT32: Final[Mapping[str, Forms]] = {
     "exp": Forms(0.9, _SINGLE, "single.exponential.exp"),
     "exp2": Forms(0.95, _SINGLE, "single.exponential.exp2", ordinary="single.exponential.exp2_of_ordinary"),
     "expm1": Forms(0.98, _SINGLE, "single.exponential.expm1"),
-    "log": Forms(0.93, _SINGLE_ERF_LOG, "single.logarithm.log", ordinary="single.logarithm.log_of_normal"),
-    "log2": Forms(0.99, _SINGLE_ERF_LOG, "single.logarithm.log2", ordinary="single.logarithm.log2_of_normal"),
-    "log10": Forms(0.93, _SINGLE_ERF_LOG, "single.logarithm.log10", ordinary="single.logarithm.log10_of_normal"),
-    "log1p": Forms(0.92, _SINGLE_ERF_LOG, "single.logarithm.log1p"),
+    "log": Forms(0.93, _SINGLE, "single.logarithm.log", ordinary="single.logarithm.log_of_normal"),
+    "log2": Forms(0.99, _SINGLE, "single.logarithm.log2", ordinary="single.logarithm.log2_of_normal"),
+    "log10": Forms(0.93, _SINGLE, "single.logarithm.log10", ordinary="single.logarithm.log10_of_normal"),
+    "log1p": Forms(0.92, _SINGLE, "single.logarithm.log1p"),
     "pow": Forms(1.5, "test_vector_math_single_power.py", "single.power.pow", ordinary="single.power.pow_of_ordinary"),
     "sinh": Forms(0.95, _SINGLE, "single.hyperbolic.sinh"),
     "cosh": Forms(1.4, _SINGLE, "single.hyperbolic.cosh"),
     "tanh": Forms(0.94, _SINGLE, "single.hyperbolic.tanh", "single.odd_pieces.tanh"),
     "asinh": Forms(
         1.04,
-        _SINGLE_INVERSE,
+        _SINGLE,
         "single.inverse_hyperbolic.asinh",
         "single.odd_pieces.asinh",
         tabled_ordinary="single.odd_pieces.asinh_of_ordinary",
     ),
-    "acosh": Forms(1.11, _SINGLE_INVERSE, "single.inverse_hyperbolic.acosh"),
-    "atanh": Forms(1.25, _SINGLE_INVERSE, "single.inverse_hyperbolic.atanh"),
+    "acosh": Forms(1.11, _SINGLE, "single.inverse_hyperbolic.acosh"),
+    "atanh": Forms(1.25, _SINGLE, "single.inverse_hyperbolic.atanh"),
     "sigmoid": Forms(0.92, _SINGLE, "single.sigmoid.sigmoid"),
     "logsigmoid": Forms(
         1.85,
@@ -170,15 +169,15 @@ FLOAT32: Final[Mapping[str, Forms]] = {
     ),
     "gelu": Forms(
         1.89,
-        _SINGLE_ERF_LOG,
+        _SINGLE,
         "single.error_function.gelu",
         "single.gate_pieces.gelu",
         tabled_ordinary="single.gate_pieces.gelu_of_ordinary",
     ),
-    "erf": Forms(0.93, _SINGLE_ERF_LOG, "single.error_function.erf", "single.odd_pieces.erf"),
+    "erf": Forms(0.93, _SINGLE, "single.error_function.erf", "single.odd_pieces.erf"),
     "erfc": Forms(
         1.75,
-        _SINGLE_ERF_LOG,
+        _SINGLE,
         "single.error_function.erfc",
         "single.erfc_pieces.erfc",
         tabled_ordinary="single.erfc_pieces.erfc_of_ordinary",
@@ -186,11 +185,11 @@ FLOAT32: Final[Mapping[str, Forms]] = {
     "sin": Forms(0.89, _SINGLE_TRIG, "single.trigonometric.sin"),
     "cos": Forms(0.89, _SINGLE_TRIG, "single.trigonometric.cos"),
     "tan": Forms(1.0, _SINGLE_TRIG, "single.trigonometric.tan"),
-    "asin": Forms(1.17, _SINGLE_INVERSE, "single.inverse_trigonometric.asin"),
-    "acos": Forms(1.14, _SINGLE_INVERSE, "single.inverse_trigonometric.acos"),
-    "atan": Forms(1.37, _SINGLE_INVERSE, "single.inverse_trigonometric.atan"),
+    "asin": Forms(1.17, _SINGLE, "single.inverse_trigonometric.asin"),
+    "acos": Forms(1.14, _SINGLE, "single.inverse_trigonometric.acos"),
+    "atan": Forms(1.37, _SINGLE, "single.inverse_trigonometric.atan"),
     "rsqrt": Forms(
-        0.51, _SINGLE_INVERSE, "single.root.rsqrt", "single.root.rsqrt_by_instruction", "single.root.rsqrt_of_normal"
+        0.51, _SINGLE, "single.root.rsqrt", "single.root.rsqrt_by_instruction", "single.root.rsqrt_of_normal"
     ),
     "softplus_backward": Forms(8, "test_gate_slopes.py", "single.gate_slopes.softplus"),
     **{f"{name}_backward": _gradient(name) for name in ("gelu", "fast_gelu", "quick_gelu", "silu", "mish")},
