@@ -2,7 +2,6 @@
 
 import gc
 import os
-import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from tests.choice import Choice
 from tests.devices import DEVIATIONS, prepare
 from tests.skips import unlisted
+from tools.commit import commit
 
 _CHOICE = pytest.StashKey[Choice | None]()
 """The choice of the cases of a run; None if it has all of them, as a run for another project has."""
@@ -38,9 +38,6 @@ class Taken(NamedTuple):
 
 def pytest_addoption(parser):
     parser.addoption(
-        "--ep-few", action="store_true", help="run as few cases on every device as where kernels run from their PTX"
-    )
-    parser.addoption(
         "--ep-approximations",
         choices=DEVIATIONS,
         default="exact",
@@ -64,7 +61,7 @@ def pytest_configure(config):
     gc.set_threshold(50_000, 20, 20)  # collect garbage less often: cases and compilers make many objects
     approximations = config.getoption("ep_approximations")
     config.stash[_ON_PTX] = any(prepare(tag, approximations) for tag in config.getoption("ep_device", None) or ())
-    config.option.ep_turn = config.getoption("ep_turn") or _commit()
+    config.option.ep_turn = config.getoption("ep_turn") or commit()
     whole = config.getoption("ep_every_case") or config.rootpath != Path(__file__).parent
     config.stash[_CHOICE] = choice = None if whole else _choice(config)
     if choice:  # now, because property tests keep the number of examples that is set when their module is imported
@@ -75,20 +72,9 @@ def pytest_configure(config):
 
 
 def _choice(config):
-    """Return the numbers of cases that a run has time for: most of it is compilation, which is slower for CUDA."""
-    turn = config.getoption("ep_turn")
-    if config.stash[_ON_PTX] or config.getoption("ep_few"):
-        return Choice(cases=2, keys=2, structures=1, examples=15, long=0, turn=turn)
-    return Choice(cases=3, keys=3, structures=2, examples=30, long=2, turn=turn)
-
-
-def _commit():
-    """Return the name of the commit that is checked out; an empty string outside a repository."""
-    command = ["git", "-C", Path(__file__).parent, "rev-parse", "--short", "HEAD"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-    except FileNotFoundError:
-        return ""
+    """Return the numbers of cases that a run has time for: most of it is compilation."""
+    long = 0 if config.getoption("ep_device", None) else 2
+    return Choice(cases=2, keys=1, structures=1, examples=15, long=long, turn=config.getoption("ep_turn"))
 
 
 def pytest_collection_finish():

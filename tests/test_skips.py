@@ -12,28 +12,26 @@ ROOT = Path(__file__).parents[1]
 DOCUMENT = """
 | skipped tests | reason |
 |---|---|
-| `test_it.py` | `needs * cores` |
 | `test_else.py` | `it rains` |
 """
-SKIPS = """
-import pytest
-def test_that_passes(): pass
-@pytest.mark.skip(reason={!r})
-def test_that_is_skipped(): pass
-"""
-IN_A_TEST = "import pytest\ndef test_that_passes(): pass\ndef test_that_is_skipped(): pytest.skip({!r})\n"
-OF_A_MODULE = "import pytest\npytest.skip({!r}, allow_module_level=True)\n"
+SKIPS = {
+    "it": "import pytest\n@pytest.mark.skip(reason={!r})\ndef test_that_is_skipped(): pass\n",
+    "call": "import pytest\ndef test_that_is_skipped(): pytest.skip({!r})\n",
+    "module": "import pytest\npytest.skip({!r}, allow_module_level=True)\n",
+}
+"""By the name of a file: a test that is skipped by a mark, by a call, and with its whole module."""
 PASSES = "def test_that_passes(): pass\n"
 
 
 @pytest.fixture
 def run_tests(tmp_path):
     """Return a function that runs tests with the conftest.py of this project, and returns the status and the output."""
-    (tmp_path / "support.md").write_text(DOCUMENT)
+    rows = "".join(f"| `test_{name}.py` | `needs * cores` |\n" for name in SKIPS)
+    (tmp_path / "support.md").write_text(DOCUMENT + rows)
 
-    def run(text, *options):
-        (tmp_path / "test_it.py").write_text(text)
-        (tmp_path / "test_more.py").write_text(PASSES)
+    def run(texts, *options):
+        for name, text in {**texts, "more": PASSES}.items():
+            (tmp_path / f"test_{name}.py").write_text(text)
         fixed = ("-p", "conftest", "-p", "no:cacheprovider", "-c", ROOT / "pyproject.toml", "--rootdir", tmp_path)
         command = [sys.executable, "-m", "pytest", *fixed, *options, tmp_path]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -42,23 +40,25 @@ def run_tests(tmp_path):
     return run
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
-@pytest.mark.parametrize("text", [SKIPS, IN_A_TEST, OF_A_MODULE], ids=["mark", "call", "module"])
-def test_a_skip_that_is_not_listed_fails(run_tests, tmp_path, text, workers):
-    option = ("-n", workers, "--ep-listed-skips", tmp_path / "support.md")
-    status, said = run_tests(text.format("it rains"), *option)  # listed, for another file
-    assert status == 1, said
-    assert "skipped for a reason that is not listed" in said
-    assert "test_it.py" in said.partition("not listed")[2]
-    assert said.partition("not listed")[2].count(": it rains") >= 1
-    status, said = run_tests(text.format("needs 64 cores"), *option)
+def test_a_skip_that_is_not_listed_fails(run_tests, tmp_path):
+    rainy, few = ({name: text.format(why) for name, text in SKIPS.items()} for why in ("it rains", "needs 64 cores"))
+    for workers in ("0", "1"):
+        status, said = run_tests(rainy, "-n", workers, "--ep-listed-skips", tmp_path / "support.md")
+        assert status == 1, said
+        assert "skipped for a reason that is not listed" in said
+        for name in SKIPS:  # "it rains" is listed, for another file
+            assert f"test_{name}.py" in said.partition("not listed")[2]
+        assert said.partition("not listed")[2].count(": it rains") >= len(SKIPS)
+    status, said = run_tests(few, "-n", "1", "--ep-listed-skips", tmp_path / "support.md")
     assert status == 0, said
     assert "not listed" not in said
-    assert run_tests(text.format("it rains"), "-n", workers)[0] == 0
+    assert run_tests(rainy, "-n", "0")[0] == 0
 
 
 def test_a_failed_run_stays_one(run_tests, tmp_path):
-    status, said = run_tests("def test_that_fails(): assert False\n", "--ep-listed-skips", tmp_path / "support.md")
+    status, said = run_tests(
+        {"it": "def test_that_fails(): assert False\n"}, "--ep-listed-skips", tmp_path / "support.md"
+    )
     assert status == 1, said
 
 

@@ -31,6 +31,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from tools.commit import commit
 from tools.pythons import DEBIAN, FIXED, ROOT, Interpreter, ask, candidates, choose, of_debian
 
 LOWEST: Final = "lowest"
@@ -110,7 +111,8 @@ class Environment:
         self._python, self._folder, self._pre = python, folder, arguments.pre
         self._own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
         quick = arguments.quick and name not in (arguments.whole or ())
-        self._tests = [self._own, "-m", "pytest", "-q", "-n", str(workers), "--ep-few", *(QUICK if quick else ())]
+        options = "-q", "-n", str(workers), "--ep-turn", f"{commit()}-{name}"  # others have other cases
+        self._tests = [self._own, "-m", "pytest", *options, *(QUICK if quick else ())]
         self._log = folder.with_name(f"{folder.name}.log")
         self._variables = {**os.environ, "EP_CACHE_DIR": f"{folder}.cache", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         for name in ("PYTHONPATH", "NUMBA_ENABLE_CUDASIM", "PYTHONDONTWRITEBYTECODE"):

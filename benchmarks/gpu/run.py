@@ -25,7 +25,7 @@ _PLAIN: Final = str.maketrans("", "", '"{}')
 ROOT: Final = Path(__file__).resolve().parents[2]
 _PACKAGES: Final = "numpy numba numba-cuda llvmlite ml_dtypes cuda-bindings nvidia-nvvm nvidia-nvjitlink torch pytest"
 _PYTEST: Final = (  # without plugins that happen to be installed, whose warnings would be errors
-    "-v --tb=short -p xdist -p hypothesispytest -p no:cacheprovider --ep-device cuda --ep-few --ep-turn gpu"
+    "-v --tb=short -p xdist -p hypothesispytest -p no:cacheprovider --ep-device cuda --ep-turn gpu"
     " --hypothesis-seed 0 -n"
 )
 

@@ -77,6 +77,7 @@ def taken(folder):
     return arrays["table"], arrays["tokens"]
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("name", ["rows", "columns", "quiet", "mesh", "own"])
 def test_rows_of_a_table(job, name):
     folder, said = job
@@ -86,6 +87,7 @@ def test_rows_of_a_table(job, name):
     assert not list(folder.glob("*.partial"))
 
 
+@pytest.mark.ep_long
 def test_what_is_said(job):
     _, said = job
     (_, out, err), *others = said["rows"]
@@ -101,6 +103,7 @@ def test_what_is_said(job):
     assert "gather: S(1), B -> S(1); B, S(0) -> S(0)" in said["mesh"][0][1]
 
 
+@pytest.mark.ep_long
 def test_other_operators(job):
     folder, _ = job
     table, _ = taken(folder)
@@ -113,6 +116,7 @@ def test_other_operators(job):
     assert np.load(folder / "empty.npy").shape == (3, 0)
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("name", ERRORS)
 def test_errors_are_those_of_all_ranks(job, name):
     folder, said = job

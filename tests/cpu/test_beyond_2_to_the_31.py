@@ -23,6 +23,8 @@ PADDED = (INNER + 1) * (COLUMNS + 2)
 FREE_BYTES = 6 * 2**30
 STALE = 0x5A
 
+pytestmark = pytest.mark.ep_long
+
 STREAM = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0).CreateStream()
 
 
@@ -72,7 +74,6 @@ def make(factory, *key):
     return RequirePrimitive(factory, DeviceType.kCPU, *key)
 
 
-@pytest.mark.ep_long
 def test_memcpy(out, marked):
     src, places = marked
     make(MemcpyFactory, MemcpyKind.kDtoD).Launch(STREAM, out[:COUNT], src, COUNT)

@@ -88,6 +88,7 @@ mapped("mapped products without terms", lambda a, b: (a @ b) + 1, 1, 67, 0, 71)
 
 
 @on_linux
+@pytest.mark.ep_long
 @pytest.mark.parametrize("code", [LAUNCHES, EXPRESSIONS], ids=["launches", "expressions"])
 def test_products(code):
     assert run(PRELUDE + code + "print('done')").endswith("done\n")

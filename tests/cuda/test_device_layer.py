@@ -22,17 +22,6 @@ def on_device(cuda, stream, array):
 
 
 class TestDevice:
-    def test_indices_of_no_device(self, cuda):
-        count = DeviceManagerRegistry.GetDeviceCount(DeviceType.kCUDA)
-        with pytest.raises(
-            DeviceUnavailableError, match=f"device_index is {count}; there (is|are) .* from number 0|0$"
-        ):
-            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, count)
-        with pytest.raises(DeviceUnavailableError, match="device_index is -1"):
-            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, -1)
-        with pytest.raises(TypeError, match=r"device_index must be an integer, not 0\.0"):
-            DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, 0.0)
-
     def test_properties(self, cuda):
         properties = cuda.properties
         assert properties.name in repr(cuda)
@@ -167,26 +156,11 @@ class TestStreams:
         with pytest.raises(AttributeError, match="device_index"):
             CudaStream(None, 8, owned=True)
 
-    def test_streams_and_events(self, cuda):
-        stream = cuda.CreateStream()
-        begin, end = cuda.CreateEvents(2)
-        with pytest.raises(ValueError, match="must have been recorded"):
-            begin.ElapsedTime(end)
-        stream.RecordEvent(begin)
-        stream.RecordEvent(end)
-        end.Sync()
-        assert begin.ElapsedTime(end) >= 0
-        for wrong in (None, 7):
-            with pytest.raises(TypeError, match="event must be an event of a CUDA device"):
-                stream.RecordEvent(wrong)
-            with pytest.raises(TypeError, match="event must be an event of a CUDA device"):
-                stream.WaitEvent(wrong)
-        cuda.DestroyEvents([begin, end])
+    def test_destroyed_events_are_refused(self, cuda, stream):
+        event = cuda.CreateEvent()
+        cuda.DestroyEvent(event)
         with pytest.raises(ValueError, match="event was destroyed"):
-            stream.RecordEvent(begin)
-        cuda.DestroyStream(stream)
-        with pytest.raises(TypeError, match="stream must be a stream of a CUDA device"):
-            cuda.DestroyStream(None)
+            stream.RecordEvent(event)
 
     def test_destroyed_streams_are_refused(self, cuda):
         stream = cuda.CreateStream()
@@ -197,13 +171,12 @@ class TestStreams:
 
     def test_stream_ordered_memory(self, cuda, stream):
         assert cuda.IsStreamOrderedMemoryAllocationSupported()
-        values = np.arange(100, dtype=np.int16)
         buffer = stream.AllocAsync(200).view(np.int16)
         stream.FreeAsync(buffer)
         with pytest.raises(ValueError, match="was freed already"):
             stream.FreeAsync(buffer)
         with pytest.raises(TypeError, match="buffer must be a buffer from AllocAsync"):
-            stream.FreeAsync(values)
+            stream.FreeAsync(np.arange(100, dtype=np.int16))
 
     def test_stream_ordered_memory_that_nobody_frees(self, cuda, stream):
         stream.Sync()

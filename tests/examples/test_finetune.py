@@ -8,15 +8,14 @@ import pytest
 from tests.examples.test_encoder import with_weights
 from tests.examples.test_encoder_head import TRAINING
 
-for package, extra in (("torch", "torch"), ("tokenizers", "examples"), ("transformers", "bench")):
-    pytest.importorskip(package, reason=f"{package} is not installed; the extra `{extra}` has it")
-
-from examples import finetune  # noqa: E402
-
 
 @with_weights
 @pytest.mark.ep_long
 def test_losses_are_those_of_eager(capsys, tmp_path):
+    for package, extra in (("torch", "torch"), ("tokenizers", "examples"), ("transformers", "bench")):
+        pytest.importorskip(package, reason=f"{package} is not installed; the extra `{extra}` has it")
+    from examples import finetune  # here, because it takes seconds, and most workers do not need it
+
     (tmp_path / "labelled.tsv").write_text(TRAINING)
     finetune.main([str(tmp_path / "labelled.tsv"), "--steps", "3"])
     out = capsys.readouterr().out

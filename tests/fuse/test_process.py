@@ -76,6 +76,7 @@ def test_threads_trace_and_call_one_function(rng):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this platform")
+@pytest.mark.ep_long
 @pytest.mark.parametrize("is_traced", [False, True])
 def test_forks_during_and_after_a_first_call(is_traced, kernels):
     code = f"""

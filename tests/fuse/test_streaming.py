@@ -1,5 +1,7 @@
 """Fused launches with non-temporal stores read only their operands, whatever values are on the stack."""
 
+import pytest
+
 from tests.subprocesses import run
 
 LAUNCHES = """
@@ -41,25 +43,27 @@ def test_a_stack_with_anything_on_it():
     assert run(LAUNCHES) == "done\n"
 
 
-ROWS = """
+BEGIN = """
 import ml_dtypes
 import numpy as np
 import ep
 from ep.cpu.kernels import row_expression
 from ep.cpu.machine import caches
-from ep.cpu.machine.calibration import NEVER, everywhere
+from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, everywhere
 
 device = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0)
 caches.last_level_caches = lambda num_threads: 0
 row_expression.last_level_caches = caches.last_level_caches
-
+rng = np.random.default_rng(0)
+"""
+"""Caches have no room, so that all results are written past them."""
+ROWS = """
 @ep.fuse
 def normalised(x, w):
     total = x * w
     d = total - ep.ops.mean(total, -1, keepdims=True)
     return d * ep.ops.rsqrt(ep.ops.mean(d * d, -1, keepdims=True) + 1e-5), total, ep.ops.softmax(d), ep.ops.max(d, -1)
 
-rng = np.random.default_rng(0)
 for dtype in (np.float32, np.float64, ml_dtypes.bfloat16):
     for columns in (1024, 1051):
         x, w = rng.random((67, columns + 1)).astype(dtype)[:, 1:], rng.random(columns).astype(dtype)
@@ -78,24 +82,7 @@ for dtype in (np.float32, np.float64, ml_dtypes.bfloat16):
         assert y.tobytes() == expected[0]
 print("done")
 """
-
-
-def test_rows_have_the_same_bits():
-    assert run(ROWS) == "done\n"
-
-
 SOFTMAXES = """
-import ml_dtypes
-import numpy as np
-import ep
-from ep.cpu.kernels import row_expression
-from ep.cpu.machine import caches
-from ep.cpu.machine.calibration import NEVER, everywhere
-
-device = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0)
-caches.last_level_caches = lambda num_threads: 0
-row_expression.last_level_caches = caches.last_level_caches
-
 def read_again(x, w):
     shares = ep.ops.softmax(x * w)
     return shares, shares * x
@@ -105,7 +92,6 @@ def of_a_result(x, w):
     return ep.ops.log_softmax(scores), scores
 
 functions = [lambda x, w: (ep.ops.softmax(x * 0.125 + w),), lambda x, w: (ep.ops.log_softmax(x - w),)]
-rng = np.random.default_rng(0)
 for function in (*functions, read_again, of_a_result):
     fused = ep.fuse(function)
     for dtype, lengths in ((np.float32, (515, 2053, 4099)), (np.float64, (1051,)), (ml_dtypes.bfloat16, (2049,))):
@@ -128,23 +114,8 @@ for function in (*functions, read_again, of_a_result):
             assert y.tobytes() == expected[0]
 print("done")
 """
-
-
-def test_softmaxes_have_the_same_bits():
-    assert run(SOFTMAXES) == "done\n"
-
-
 MAPS = """
-import ml_dtypes
-import numpy as np
-import ep
-from ep.cpu.machine import caches
-from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, everywhere
-
-device = ep.DeviceManagerRegistry.GetDevice(ep.DeviceType.kCPU, 0)
-caches.last_level_caches = lambda num_threads: 0
 functions = [lambda x, y, w: x * w + y, lambda x, y, w: ep.ops.gelu(x + w) * y]
-rng = np.random.default_rng(0)
 for function in functions:
     fused = ep.fuse(function)
     for dtype in (np.float32, ml_dtypes.bfloat16, np.complex64, np.uint8)[: 4 if function is functions[0] else 1]:
@@ -170,5 +141,7 @@ print("done")
 """
 
 
-def test_maps_have_the_same_bits():
-    assert run(MAPS) == "done\n"
+@pytest.mark.ep_long
+@pytest.mark.parametrize("code", [ROWS, SOFTMAXES, MAPS], ids=["rows", "softmaxes", "maps"])
+def test_they_have_the_same_bits(code):
+    assert run(BEGIN + code) == "done\n"

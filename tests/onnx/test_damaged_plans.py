@@ -114,6 +114,7 @@ def replaced(value, path, new):
     return copy
 
 
+@pytest.mark.ep_long
 def test_each_field_of_a_header_is_checked(kept):
     """With the digest of the damaged contents: the reader refuses fields of other types, and what is out of range."""
     path, given, expected, file = kept

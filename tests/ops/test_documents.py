@@ -84,6 +84,7 @@ def test_commands_that_make_files_run(command, tmp_path, monkeypatch):
     assert {one.name for one in tmp_path.iterdir()} == set(re.findall(r"\w+\.npy", command))
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("command", [line for line in COMMANDS if line.startswith("mpiexec ")])
 def test_commands_run_on_ranks(command, tmp_path, monkeypatch, rng):
     pytest.importorskip("mpi4py")

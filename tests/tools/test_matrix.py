@@ -281,6 +281,7 @@ def steps(tmp_path, monkeypatch, codes=(), **options):
         return Namespace(returncode=int(len(ran) in codes), stdout="5 passed in 1s\n", stderr="")
 
     monkeypatch.setattr(matrix.subprocess, "run", done)
+    monkeypatch.setattr(matrix, "commit", lambda: "3f")
     arguments = Namespace(**{"quick": False, "whole": None, "pre": False, **options})
     name, python = options.get("name", "3.12"), Interpreter("python3.12", (3, 12, 1), inside=options.get("inside", ()))
     environment = matrix.Environment(name, python, tmp_path / name, arguments, 2)
@@ -299,7 +300,7 @@ def test_the_steps(tmp_path, monkeypatch):
         ["-e", ".[test]"],
         ["tools.ptx_table", "--files"],
         ["ep", "demo"],
-        ["2", "--ep-few"],
+        ["--ep-turn", "3f-3.12"],
         ["--ep-device", "cuda"],
     ]
     assert [command[-2:] for command in ran[1:]] == ends
@@ -322,7 +323,7 @@ def test_the_steps_of_some_environments(tmp_path, monkeypatch):
         assert [(matrix.QUICK[0] in command) for command in ran[-2:]] == [quick, quick]
     row, ran = steps(tmp_path, monkeypatch, versions="3.15.2 2.5.5 0.68.1")
     assert not row.failed
-    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["2", "--ep-few"]]
+    assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["--ep-turn", "3f-3.12"]]
     cells = [cell.strip() for cell in matrix.table([row]).splitlines()[-1].split("|")]
     assert cells[1:-2] == ["3.12", "3.15.2", "2.5.5", "0.68.1", "not run", "5 passed", "5 passed", "not run"]
 
@@ -342,11 +343,12 @@ def test_runs_of_tests_overlap(tmp_path, monkeypatch):
 
     def done(command, **_):
         ran.append(command[-1])
-        if "--ep-few" in command:
+        if "pytest" in command:
             both.wait()
         return Namespace(returncode=0, stdout="3.12.1 2.5.5 0.68.1 0.30.4", stderr="")
 
     monkeypatch.setattr(matrix.subprocess, "run", done)
+    monkeypatch.setattr(matrix, "commit", lambda: "3f")
     arguments = Namespace(quick=False, whole=None, pre=False)
     python = Interpreter("python3.12", (3, 12, 1))
     environments = [matrix.Environment(name, python, tmp_path / name, arguments, 1) for name in ("3.12", "3.13")]

@@ -20,13 +20,19 @@ DTYPES = {one.dtype for one in DataType}
 
 
 @functools.cache
+def _all_schemas() -> dict[str, list[Any]]:
+    """Return all versions of ONNX's operators, by name."""
+    found: dict[str, list[Any]] = {}
+    for one in onnx.defs.get_all_schemas_with_history():
+        if not one.domain:
+            found.setdefault(one.name, []).append(one)
+    return found
+
+
+@functools.cache
 def schemas(name: str) -> dict[int, Any]:
     """Return the served versions of an operator, by the opset that each begins with."""
-    found = sorted(
-        (one.since_version, one)
-        for one in onnx.defs.get_all_schemas_with_history()
-        if one.name == name and not one.domain and not one.deprecated
-    )
+    found = sorted((one.since_version, one) for one in _all_schemas().get(name, ()) if not one.deprecated)
     last = {since: (following[0] if following else NEWEST + 1) for since, following in _with_next(found)}
     least = max(OLDEST, min((line.since for line in OPERATORS.get(name, ())), default=OLDEST))
     return {
@@ -46,17 +52,15 @@ def opsets(name: str, since: int) -> range:
 @functools.cache
 def all_versions(name: str) -> list[int]:
     """Return the first opsets of all versions of an operator."""
-    return sorted(
-        one.since_version for one in onnx.defs.get_all_schemas_with_history() if one.name == name and not one.domain
-    )
+    return sorted(one.since_version for one in _all_schemas().get(name, ()))
 
 
 def names() -> list[str]:
     """Return the names of the operators of the table, and of those that ONNX's functions serve."""
     functions = {
-        one.name
-        for one in onnx.defs.get_all_schemas_with_history()
-        if not one.domain and (one.has_function or one.has_context_dependent_function)
+        name
+        for name, versions in _all_schemas().items()
+        if any(one.has_function or one.has_context_dependent_function for one in versions)
     }
     return sorted({*OPERATORS} | functions)
 
