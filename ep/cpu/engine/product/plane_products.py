@@ -17,7 +17,7 @@ from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import release, set_bytes, storer
-from ep.cpu.engine.plan import Plan, adjacent
+from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_dots import DotsForm, dots_form, dots_totals, window_dots
 from ep.cpu.engine.product.plane_rows import phases_of, plane_packer, reach_of
@@ -52,7 +52,7 @@ class _Parts(NamedTuple):
     bytes: int
 
 
-class PlaneProductsPlan(Plan):
+class PlaneProductsPlan(LoopNest):
     """The plan of a launch that multiplies windows of planes by values. Making one compiles the task."""
 
     def __init__(
