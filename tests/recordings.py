@@ -10,14 +10,16 @@ _COMPUTED, _IN_PYTHON = Repetition.computed, Program.computed
 _POISON = 0xA5
 
 
-def _computed(self, base, given, arena=None, launched=None):
+def _computed(self, base, given, lowered, arena=None, launched=None):
     """Compute a call, and record it, even if it is the first one. On the CPU, launches that are not all that the call
     does fail here."""
     before, self._has_run = self.recorded, self._has_run or arena is None
-    found = _COMPUTED(self, base, given, arena, launched)
+    found = _COMPUTED(self, base, given, lowered, arena, launched)
     if self.recorded in (None, before) or base.device_type is not DeviceType.kCPU:
         return found
-    expected = [_bytes(one) for one in _IN_PYTHON(self._program, base, given, (), arena)]
+    expected = [
+        _bytes(one) for one in _IN_PYTHON(self._program, base, given, (), lowered, arena.arrays if arena else ())
+    ]
     empty = self._empty
 
     def poisoned(*shape_and_dtype):

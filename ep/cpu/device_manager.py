@@ -13,7 +13,7 @@ from ep.cpu.device import report
 from ep.cpu.device.device import CpuDevice
 from ep.cpu.machine import processor
 from ep.cpu.machine.kernel_cache import CACHE
-from ep.include.arrays import Arrays, CallFinder, DeviceArrays
+from ep.include.arrays import CallFinder, DeviceArrays
 from ep.include.compiled_kernels import CompiledKernels
 from ep.include.device_manager import DeviceManager
 from ep.include.device_type import DeviceType
@@ -88,11 +88,11 @@ def _new_finder() -> CallFinder:
     return exclusively(new)
 
 
-def _new_recording(work: Arrays) -> Recording:
+def _new_recording() -> Recording:
     def new() -> Recording:
         from ep.cpu.engine.repeat.recording import CpuRecording  # this imports compiled code
 
-        return CpuRecording(work)
+        return CpuRecording()
 
     return exclusively(new)
 

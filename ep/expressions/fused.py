@@ -123,7 +123,7 @@ class _Trace:
         if repetition is not None and (not written or (self._are_small and repetition.recorded is None)):
             if written:
                 program.check(base, given, written)
-            results = repetition.computed(base, given)
+            results = repetition.computed(base, given, program.renewed())
             targets = [written[one][1] if one in written else None for one in self._results]
             return [*map(base.delivered, results, targets)]
         results = program.run(base, given, written)

@@ -8,45 +8,47 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.bounded_cache import BoundedCache
 from ep.expressions.group import Group, Indices, Range, Strided
-from ep.expressions.memory import Memory
+from ep.expressions.memory import Memory, num_bytes_of
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
+from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
 from ep.ops.declare.prepared import Prepared
+from ep.run.loop import Loop, step_of
 from ep.run.plan import Plan
-from ep.run.routine import Routine
-from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, Temporary, Value, View
+from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, Temporary, Value, View, uses
 
 _WHOLE: Final = Strided(None, None, None)
 
 
 class Lowering:
-    """Makes the plan of a program, with the kernels that are registered now.
+    """The plan of a program, with the kernels that are registered now.
 
-    inputs: the positions of the arrays and numbers that it reads, in the order of the plan's operands. steps: with the
-    numbers of their groups. renamed: for each group, the names of the operator for arguments of launches. chosen: the
-    kernels that operators had. is_repeatable: whether all launches depend on shapes and attributes only. returned: the
-    results of the plan, values or constants. constants: the arrays that are in the same memory in each call. changing:
-    those among them whose elements may change.
+    plan: the steps. groups: for each step, the number of its group. inputs: the positions of the arrays and numbers
+    that it reads, in the order of its operands. returned: the results, values or constants. memory: of its temporary
+    values; None for a program without. counted: the last step of each group that launches. chosen: the kernels that
+    operators had. is_repeatable: whether all launches depend on shapes and attributes only. constants: the arrays that
+    are in the same memory in each call. changing: those among them whose elements may change.
     """
 
-    def __init__(self, program: Any, trace: Trace, memory: Memory | None) -> None:
+    def __init__(self, program: Any, trace: Trace) -> None:
         self._schedule, self._nodes = program.schedule, program.schedule.nodes
         self._on_device, self._numbers = program.on_device, program.numbers
         self._are_buffers = trace.gives_buffers
         self._base: Any = trace.base
         self._values: dict[int, Any] = {}  # by position: values, and constants
-        self._placed = None if memory is None else dict[Value, None]()
-        self._own, self._given = set[Temporary](), dict[int, Temporary]()
-        self.renamed: dict[int, Mapping[str, str]] = {}
+        self._contiguous = set[Value]()
+        self._renamed: dict[int, Mapping[str, str]] = {}  # by group: the operator's names for arguments of launches
         self.chosen: dict[Any, Any] = {}
         self._primitives: dict[Any, Any] = {}
         self._prepared: dict[Any, Prepared] = {}
         self.is_repeatable = True
         self.constants: list[Array] = []
-        self.steps: list[tuple[int, Step]] = []
-        self._launching = set[int]()
+        self._steps: list[Step] = []
+        self.groups: list[int] = []
+        self.counted = set[int]()
         base = self._base
         for node in self._nodes:
             if node.constant is not None:
@@ -62,40 +64,45 @@ class Lowering:
         self.changing = [trace.changing[position] for position in read & trace.changing.keys()]
         self.inputs = sorted(read - computed - self._values.keys())
         self._values |= {one: Placeholder(k) for k, one in enumerate(self.inputs)}
-        for one in () if memory is None else memory.values:
-            self._values[one] = made = Temporary(self._nodes[one].shape, self._nodes[one].dtype)
-            self._own.add(made)
-            self._placed[made] = None  # type: ignore[index]
         for k, group in enumerate(groups):
             (self._add_operator if group.structure is None else self._add_kernel)(k, group)
+        self.plan = Plan(*self._steps)
         self.returned = [self._array(one) for one in program.results]
+        self.memory = Memory(self.plan.steps, self.returned) if program.has_memory else None
+        self._loops = BoundedCache()
 
     @property
-    def plan(self) -> Plan:
-        """The steps."""
-        return Plan(*(step for _, step in self.steps))
+    def temporary_bytes(self) -> int:
+        """The bytes of all temporary values that are not returned, if each has memory of its own."""
+        found, end = uses(self.plan.steps, self.returned), len(self.plan.steps)
+        return sum(num_bytes_of(one) for one, (_, last) in found.items() if isinstance(one, Temporary) and last < end)
 
-    def routine(self) -> Routine:
-        """Return the loop that runs the plan."""
-        return Routine(
-            self.steps,
-            len(self.inputs),
-            self.returned,
-            own=self._own,
-            placed=None if self._placed is None else [*self._placed],
-            given=self._given,
-            launching=self._launching,
-            on_device=self._on_device,
-        )
+    def loop(self, direct: tuple[int, ...]) -> Loop:
+        """Return the loop that runs the plan. Its operands are the inputs, the arrays in memory, and those for results.
 
-    @property
-    def derived(self) -> list[tuple[int, View]]:
-        """The views of arrays in memory, in the order of their arrays behind the others: of which array each is one."""
-        numbers = {one: k for k, one in enumerate(self._placed or ())}
-        return [(numbers[one.source], one) for one in numbers if isinstance(one, View)]
+        direct: the positions of these results. The steps write those of them that are neither inputs nor views.
+        """
+        return self._loops.keep(direct, lambda: self._new_loop(direct))
+
+    def _new_loop(self, direct: tuple[int, ...]) -> Loop:
+        placed: Sequence[Any] = [] if self.memory is None else self.memory.values
+        numbers = {one: k for k, one in enumerate(placed, len(self.inputs))}
+        written = enumerate(map(self._values.__getitem__, direct), len(self.inputs) + len(placed))
+        numbers |= {one: k for k, one in written if isinstance(one, Temporary)}
+        return Loop(self.plan.steps, numbers, self.returned, self.counted)
+
+    def group_of(self, error: BaseException) -> int:
+        """Return the number of the group whose step raised an error; -1 if none did."""
+        number = step_of(error, self.plan.steps)
+        return self.groups[number] if number >= 0 else -1
+
+    def rename(self, error: ArgumentError) -> None:
+        """Rename the arguments in an error of a step, as those of its operator."""
+        error.rename(self._renamed.get(self.group_of(error), {}))
 
     def _add(self, group: int, *steps: Step) -> None:
-        self.steps += [(group, one) for one in steps]
+        self._steps += steps
+        self.groups += [group] * len(steps)
 
     def _constant(self, array: Any) -> Any:
         if hasattr(array, "dtype") and hasattr(array, "shape"):
@@ -112,18 +119,8 @@ class Lowering:
             axes = how.axes
             if how.places is None and axes is None:  # it is broadcast, not reshaped
                 axes = tuple(range(len(self._nodes[position].shape)))
-            made = View(source, how.shape, how.places, axes)
-        elif not isinstance(source, VALUES):
-            return self._constant(source.reshape(how))
-        else:
-            made = View(source, how)
-        if self._is_placed(source):
-            self._placed[made] = None  # type: ignore[index]
-        return made
-
-    def _is_placed(self, value: Any) -> bool:
-        """Return whether a value is in given memory."""
-        return self._placed is not None and isinstance(value, VALUES) and value in self._placed
+            return View(source, how.shape, how.places, axes)
+        return View(source, how) if isinstance(source, VALUES) else self._constant(source.reshape(how))
 
     def _array(self, position: int) -> Any:
         """Return a value as an array, or as a number in the form that kernels accept."""
@@ -132,18 +129,19 @@ class Lowering:
 
     def _buffer(self, position: int) -> Any:
         """Return a value in the form that operators accept."""
-        schedule = self._schedule  # a result may be in an array of the caller's, with strides
-        is_buffer = self._nodes[position].inputs and position not in {*schedule.views, *schedule.results}
-        if self._are_buffers and position not in self._numbers and position not in schedule.strided:
-            is_buffer = True
-        return self._values[position] if is_buffer else Converted(self._array(position))
+        value = self._values[position]
+        if isinstance(value, VALUES) and value in self._contiguous:
+            return value
+        is_buffer = self._are_buffers and position not in self._numbers and position not in self._schedule.strided
+        return value if is_buffer else Converted(self._array(position))
 
-    def _result(self, position: int) -> Any:
+    def _result(self, position: int, is_contiguous: bool) -> Any:
         """Return the array for a result of a group."""
         if position not in self._values:
             node = self._nodes[position]
             self._values[position] = made = Temporary(node.shape, node.dtype)
-            self._own.add(made)
+            if is_contiguous:
+                self._contiguous.add(made)
         return self._values[position]
 
     def _add_kernel(self, k: int, group: Group) -> None:
@@ -153,16 +151,14 @@ class Lowering:
         if primitive is None:
             primitive = RequirePrimitive(ExpressionFactory, self._base.device_type, group.structure)
             self._primitives[of_kernel] = primitive
-        for one in group.results:
-            made = self._result(one)
-            if one in self._schedule.results and not self._is_placed(made):
-                self._given[one] = made
+        for one in group.results:  # a result may be in an array of the caller's, with strides
+            self._result(one, one not in self._schedule.results)
         matrices = 0 if group.product is None else 2
         written = [self._read(one, group.shape_of(one)) for one in group.results]
         read = [self._buffer(one) for one, _ in group.reads[:matrices]]
         read += [self._read(one, how) for one, how in group.reads[matrices:]]
         self._add(k, Launch(primitive, written, read))
-        self._launching.add(k)
+        self.counted.add(len(self._steps) - 1)
 
     def _read(self, position: int, how: Any) -> Any:
         """Return a value as a kernel reads or writes it."""
@@ -180,15 +176,13 @@ class Lowering:
         if view is not None:
             self._values[node.position] = self._view(node.inputs[0], view)
         elif node.operator is None:
-            (source,) = node.inputs
-            is_placed = self._is_placed(self._values[source])
-            made = self._view(source, node.shape) if is_placed else View(self._buffer(source), node.shape)
-            self._values[node.position] = made
+            self._values[node.position] = made = View(self._buffer(*node.inputs), node.shape)
+            self._contiguous.add(made)
         elif self._on_device:
             self._add_launches(k, group)
         else:
             compute = partial(_results, node, [self._nodes[one].result for one in group.values])
-            read, results = [*map(self._buffer, node.inputs)], [*map(self._result, group.values)]
+            read, results = [*map(self._buffer, node.inputs)], [self._result(one, True) for one in group.values]
             self._add(k, Call(compute, read, results, returns=True))
 
     def _add_launches(self, k: int, group: Group) -> None:
@@ -204,15 +198,15 @@ class Lowering:
             self.chosen[operator] = operator.chosen
             prepared = operator.prepare(self._base.device_type, inputs, node.attributes)
             self._prepared[key] = prepared
-        launches, self.renamed[k], shapes, _ = prepared
+        launches, self._renamed[k], shapes, _ = prepared
         read = [*map(self._buffer, node.inputs)]
-        written = [self._result(one) for one in range(node.position, node.position + len(shapes))]
-        self.is_repeatable &= getattr(launches, "is_repeatable", False)
-        if isinstance(launches, Plan):
-            self._add(k, *launches.of(read, *written).steps)
-        else:
-            self._add(k, Call(launches, read, written))
-        self._launching.add(k)
+        written = [self._result(one, True) for one in range(node.position, node.position + len(shapes))]
+        # a function of another package may compute without launches, which its recording would not have
+        steps = launches.of(read, *written).steps if isinstance(launches, Plan) else [Call(launches, read, written)]
+        self._add(k, *steps)
+        self.is_repeatable &= isinstance(launches, Plan) and launches.is_repeatable
+        if steps:
+            self.counted.add(len(self._steps) - 1)
 
 
 def _results(node: Node, written: Sequence[int], base: Any, inputs: list[Array]) -> Sequence[Array]:

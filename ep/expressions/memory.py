@@ -1,19 +1,21 @@
-"""One block of memory for all intermediate values of a program; values that are not needed at the same time share
-it."""
+"""One block of memory for all temporary values of a program; values that are not needed at the same time share it."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
-from operator import attrgetter
+from itertools import accumulate, chain, zip_longest
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.repetition import Repetition
-from ep.expressions.schedule import Schedule
 from ep.include.arrays import Array, Arrays
+from ep.run.loop import view_of
+from ep.run.steps import VALUES, Step, Temporary, View, uses
 
 _LINE: Final = 64
 """The bytes of a cache line. Each value begins with one."""
@@ -29,28 +31,53 @@ class Span(NamedTuple):
 
 
 class Memory:
-    """The places of a program's intermediate values.
+    """The memory of all temporary values of a plan, in one block.
 
-    values: the positions of the values in the block; results, and arrays of which results are views, have separate
-    memory. offsets: the offset of each. num_bytes: the size of the block. most_live: the largest sum of bytes that are
-    needed at once.
+    values: the temporary values in the block, and behind them the views of these. Values that are returned have
+    separate memory, and so have those of which views are returned. offsets: of each temporary value. num_bytes: the
+    size of the block.
     """
 
-    def __init__(self, schedule: Schedule) -> None:
-        """Plan for a schedule."""
-        self.values: list[int] = []
-        spans = []
-        for step, group in enumerate(schedule.groups):
-            if schedule.is_view(group):
-                continue
-            for one in group.results:
-                last = schedule.last_read.get(one, step)
-                if last < len(schedule.groups):
-                    node = schedule.nodes[one]
-                    self.values.append(one)
-                    spans.append(Span(math.prod(node.shape) * node.data_type.itemsize, step, last))
-        self.offsets, self.num_bytes = places_of(spans)
-        self.most_live = _most_live(spans)
+    def __init__(self, steps: Sequence[Step], returned: Sequence[Any]) -> None:
+        """returned: values and constants that are read after the last step."""
+        found = uses(steps, returned)
+        placed = [one for one in found if isinstance(one, Temporary) and found[one][1] < len(steps)]
+        self._spans = [Span(num_bytes_of(one), *found[one]) for one in placed]
+        self.offsets, self.num_bytes = places_of(self._spans)
+        values = dict.fromkeys(list[Any](placed))
+        for one in found:  # each behind its source
+            if isinstance(one, View) and isinstance(one.source, VALUES) and one.source in values:
+                values[one] = None
+        self.values: Sequence[Temporary | View] = [*values]
+
+    @property
+    def block(self) -> Temporary:
+        """The block, with the bytes that `Arrays.within` needs, as a value of another plan."""
+        return Temporary((self.num_bytes + _LINE,), _BYTE)
+
+    @property
+    def most_live(self) -> int:
+        """The largest sum of bytes that are needed at once."""
+        added = Counter[int]()
+        for one in self._spans:
+            added[one.first] += one.num_bytes
+            added[one.last + 1] -= one.num_bytes
+        return max(accumulate(added[step] for step in sorted(added)), default=0)
+
+    def arrays(self, base: Arrays, block: Array) -> list[Array]:
+        """Return the arrays of all values. block: an array like `block`."""
+        made = dict[Any, Array]()
+        for one, offset in zip_longest(self.values, self.offsets):
+            if isinstance(one, View):
+                made[one] = view_of(base, made[one.source], one)
+            else:
+                made[one] = base.within(block, offset, one.shape, one.dtype)
+        return [*made.values()]
+
+
+def num_bytes_of(value: Temporary) -> int:
+    """Return the bytes of the elements of a value."""
+    return math.prod(value.shape) * value.dtype.itemsize
 
 
 def places_of(spans: Sequence[Span]) -> tuple[list[int], int]:
@@ -63,46 +90,37 @@ def places_of(spans: Sequence[Span]) -> tuple[list[int], int]:
 def _placed(spans: Sequence[Span], order: Sequence[int]) -> tuple[list[int], int]:
     """Put each value, in an order, into the smallest gap that is large enough, else after all values needed with it."""
     offsets, end = [0] * len(spans), 0
-    placed: list[tuple[int, int, int, int]] = []  # offset, end, and steps, in order of offsets
+    number = max((one.last for one in spans), default=-1) + 1
+    # the places of values that each step needs, and of those that it is the first to need
+    needed, begun = ([list[tuple[int, int]]() for _ in range(number)] for _ in range(2))
     for k in order:
-        size = -(-spans[k].num_bytes // _LINE) * _LINE
+        num_bytes, first, last = spans[k]
+        size = -(-num_bytes // _LINE) * _LINE
         best, best_gap, free = -1, 0, 0
-        for begin, stop, first, last in placed:
-            if first > spans[k].last or last < spans[k].first:
-                continue
+        for begin, stop in sorted(chain(needed[first], *begun[first + 1 : last + 1]), key=itemgetter(0)):
             gap = begin - free
             if gap >= size and (best < 0 or gap < best_gap):
                 best, best_gap = free, gap
             free = max(free, stop)
         offsets[k] = free if best < 0 else best
         end = max(end, offsets[k] + size)
-        placed.append((offsets[k], offsets[k] + size, spans[k].first, spans[k].last))
-        placed.sort()
+        place = offsets[k], offsets[k] + size
+        begun[first].append(place)
+        for places in needed[first : last + 1]:
+            places.append(place)
     return offsets, end
-
-
-def _most_live(spans: Sequence[Span]) -> int:
-    steps = range(max((one.last for one in spans), default=-1) + 1)
-    return max((sum(one.num_bytes for one in spans if one.first <= step <= one.last) for step in steps), default=0)
-
-
-def new_block(base: Arrays, num_bytes: int) -> Array:
-    """Return memory for values at their offsets."""
-    return base.empty((num_bytes + _LINE,), _BYTE)
 
 
 class Arena:
     """The memory for the intermediate values of programs that run one after another.
 
-    repetitions: those of programs. arrays: those of the program that was prepared last. work: the Arrays for its
-    operators, whose memory is valid for one step: `begin` frees all of it.
+    repetitions: those of programs. arrays: those in the memory that was prepared last.
     """
 
     def __init__(self, base: Arrays) -> None:
         self._base, self._memory, self._size = base, None, -1
         self._new_tables()
         self.arrays: Sequence[Array] = ()
-        self.work, self.begin = base.scratch()
 
     @property
     def blocks(self) -> list[Array]:
@@ -111,20 +129,17 @@ class Arena:
 
     @property
     def num_bytes(self) -> int:
-        """The bytes of the memory, without the memory for single steps of operators."""
+        """The bytes of the memory."""
         return max(self._size, 0)
 
-    def prepare(self, memory: Memory, program: Any) -> None:
+    def prepare(self, memory: Memory) -> None:
         """Make the arrays of a program."""
         if memory.num_bytes > self._size:
+            block = memory.block
             self._new_tables()
             self.arrays, self._memory, self._size = (), None, -1  # frees the old memory before the new one is allocated
-            self._memory, self._size = new_block(self._base, memory.num_bytes), memory.num_bytes
-        found = self._known.get(program)
-        if found is None:
-            found = program, program.in_memory(self._base, self._memory)
-            self._known.put(program, found)
-        _, self.arrays = found
+            self._memory, self._size = self._base.empty(block.shape, block.dtype), memory.num_bytes
+        self.arrays = self._known.keep(memory, lambda: memory.arrays(self._base, self._memory))
 
     def repetition(self, program: Any) -> Repetition:
         """Return the repetition of a program that is prepared."""
@@ -132,7 +147,7 @@ class Arena:
 
     def _new_tables(self) -> None:
         """Forget the programs, and with each its arrays, and its repetition."""
-        self._known = BoundedCache(lambda found: found[0].holds)
+        self._known = BoundedCache()
         self.repetitions = BoundedCache(attrgetter("holds"))
 
 

@@ -75,18 +75,18 @@ class NamedProgram:
         names = {position: name for name, position in self.given.items()}
         results = dict(zip(self.results, recorded.results, strict=True))
         inputs, given = [names[one] for one in recorded.inputs], [results[name] for name in wanted]
-        return Launches(image, inputs, recorded.written, given, self.program.constants)
+        return Launches(image, inputs, recorded.written, given, self.program.lowered.constants)
 
     def explain(self, constants: Mapping[int, str], computed: str) -> list[str]:
         """Return lines about the kernels, their bytes, the memory, and what was computed during planning.
 
         constants: the names of constant arrays, by position. computed: words on other values that planning computed.
         """
-        memory: Any = self.program.memory
+        memory: Any = self.program.renewed().memory
         names = {position: name for name, position in self.given.items()} | {**constants}
         return [
             self.program.explain(names),
-            f"memory: {memory.num_bytes:,} bytes in one piece for {len(memory.values)} values; "
+            f"memory: {memory.num_bytes:,} bytes in one piece for {len(memory.offsets)} values; "
             f"those needed at once have {memory.most_live:,} at most",
             f"computed when planning: {self.num_folded} operators on constants{computed}; "
             f"left out: {self.num_dropped} copies and casts",

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 from ep.common.notice import Wait
 from ep.common.progress import Progress
 from ep.expressions.explanation import Explanation, explained
 from ep.expressions.lowering import Lowering
-from ep.expressions.memory import Arena, Memory
+from ep.expressions.memory import Arena
 from ep.expressions.schedule import Schedule
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.errors import ArgumentError
 from ep.ops.declare.function import FUNCTIONS
-from ep.run.loop import viewing
-from ep.run.routine import Routine
+from ep.run.plan import Plan
 
 
 class Program:
-    """The steps of a trace, ready to run. borrowed: the results in the memory of inputs."""
+    """The steps of a trace, ready to run. borrowed: the results in the memory of inputs. lowered: the present plan."""
 
     def __init__(
         self, trace: Trace, results: Sequence[int], round_each: bool = False, *, has_memory: bool = False
@@ -44,33 +42,15 @@ class Program:
         groups = enumerate(self.schedule.groups)
         self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
         self._may_write = cache(self._kernel_may_write)
-        self.memory = Memory(self.schedule) if has_memory else None
+        self.has_memory = has_memory
         self._trace, self._has_run = trace, False
-        self._lower()
-
-    def _lower(self) -> None:
-        """Make the plan, with the kernels that are registered now."""
-        lowered = Lowering(self, self._trace, self.memory)
-        self.chosen, self.inputs = [*lowered.chosen.items()], lowered.inputs
-        self.plan, self.routine = lowered.plan, lowered.routine()
-        self._explained = partial(explained, self.schedule, lowered.steps, lowered.returned)
-        self._renamed, self._derived, self.is_repeatable = lowered.renamed, lowered.derived, lowered.is_repeatable
-        self.constants, self.changing = lowered.constants, lowered.changing
+        self.lowered = Lowering(self, trace)
 
     def explain(self, names: Mapping[int, str]) -> Explanation:
         """Return the explanation of the plan, as text and for a drawing. names: those of inputs, by position."""
-        self.renewed()
-        return self._explained(names)
-
-    def in_memory(self, base: Arrays, block: Array) -> list[Array]:
-        """Return all arrays in memory that the program uses. block: of as many bytes as `Memory` has."""
-        memory: Any = self.memory
-        nodes = (self.schedule.nodes[one] for one in memory.values)
-        places = zip(nodes, memory.offsets, strict=True)
-        found = [base.within(block, at, one.shape, one.dtype) for one, at in places]
-        for place, view in self._derived:
-            found.append(viewing(place, view)(base, found))
-        return found
+        lowered = self.renewed()
+        steps = [*zip(lowered.groups, lowered.plan.steps, strict=True)]
+        return explained(self.schedule, steps, lowered.returned, names)
 
     def repeated(self, base: Arrays, inputs: Iterable[Array], arena: Arena) -> list[Array] | None:
         """Return the results of a call that repeats an earlier one in the arena; None if `run` must compute them.
@@ -97,17 +77,16 @@ class Program:
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
         if not into:
-            if arena is None or self.memory is None:
-                results = self.computed(base, given, (), arena)
+            if arena is None:
+                results = self.computed(base, given)
             else:
-                self.renewed()
-                if base.is_captured:
-                    arena = Arena(base.kept())
-                arena.prepare(self.memory, self)
-                results = arena.repetition(self).computed(base, given, arena, launched)
+                arena = Arena(base.kept()) if base.is_captured else arena
+                lowered: Any = self.renewed()
+                arena.prepare(lowered.memory)
+                results = arena.repetition(self).computed(base, given, lowered, arena, launched)
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
-        results = self.computed(base, given, self._checked(base, given, into, targets), arena)
+        results = self.computed(base, given, self._checked(base, given, into, targets))
         values = dict(zip(self.results, results, strict=True))
         if self.borrowed:
             self._take_apart(base, values, targets)
@@ -124,60 +103,65 @@ class Program:
         )
 
     @property
-    def temporary_bytes(self) -> int:
-        """The bytes of all intermediate values that kernels write."""
-        schedule = self.schedule
-        made = {one for group in schedule.groups if not schedule.is_view(group) for one in group.results}
-        nodes = [schedule.nodes[one] for one in made - {*self.results}]
-        return sum(math.prod(node.shape) * node.data_type.itemsize for node in nodes)
-
-    @property
     def holds(self) -> Mapping[Any, int]:
         """The bytes of its constants, as for `BoundedCache`."""
-        return {id(one): one.size * one.dtype.itemsize for one in self.constants}
+        return {id(one): one.size * one.dtype.itemsize for one in self.lowered.constants}
+
+    @property
+    def plan(self) -> Plan:
+        """The steps, with the kernels that are registered now."""
+        return self.renewed().plan
 
     @property
     def num_launches(self) -> int:
         """The number of launches of a run."""
-        return self.renewed().num_launches
+        return len(self.renewed().counted)
 
     def computed(
         self,
         base: Any,
         given: Any,
-        direct: Any,
-        arena: Arena | None = None,
+        direct: Any = (),
+        lowered: Lowering | None = None,
+        values: Sequence[Array] = (),
         launched: Callable[[], None] | None = None,
     ) -> list[Array]:
-        """Return the results; direct: arrays for results, which kernels may write. The first call counts its launches
-        for the user, if it takes long."""
-        routine = self.renewed()
-        inputs = [*map(given.__getitem__, self.inputs)]
+        """Return the results. The first call counts its launches for the user, if it takes long.
+
+        direct: arrays for results, by position, which kernels may write. lowered: the present plan. values: the arrays
+        of its memory, if it has any.
+        """
+        lowered = lowered or self.renewed()
+        loop = lowered.loop(tuple(direct))
+        arrays = [*map(given.__getitem__, lowered.inputs), *values, *map(direct.__getitem__, direct)]
         try:
             if self._has_run:
-                return routine.run(base, inputs, direct, arena, launched)
-            with Wait() as wait:
-                self._has_run = True
-                if launched is None and wait is not None and wait.is_heard:
-                    progress = Progress(wait.tell)
-                    progress.expect(routine.num_launches)
-                    launched = progress.step
-                return routine.run(base, inputs, direct, arena, launched)
+                found = loop(base, arrays, (), launched)
+            else:
+                with Wait() as wait:
+                    self._has_run = True
+                    if launched is None and wait is not None and wait.is_heard:
+                        progress = Progress(wait.tell)
+                        progress.expect(len(lowered.counted))
+                        launched = progress.step
+                    found = loop(base, arrays, (), launched)
         except ArgumentError as error:
-            error.rename(self._renamed.get(routine.group_of(error), {}))
+            lowered.rename(error)
             raise
+        return [*map(found.__getitem__, loop.returned)]
 
-    def renewed(self) -> Routine:
-        """Return what runs the plan, which is made again if other kernels have been registered meanwhile."""
-        for operator, chosen in self.chosen:
+    def renewed(self) -> Lowering:
+        """Return the plan, which is made again if other kernels have been registered meanwhile."""
+        lowered = self.lowered
+        for operator, chosen in lowered.chosen.items():
             if operator.chosen is not chosen:
-                self._lower()
+                lowered = self.lowered = Lowering(self, self._trace)
                 break
-        return self.routine
+        return lowered
 
     def value_of(self, error: BaseException) -> int:
         """Return a value whose computation raised an error, as far as is known; -1 if no launch did."""
-        group = self.routine.group_of(error)
+        group = self.lowered.group_of(error)
         if group < 0:
             return -1
         first, *others = self.schedule.groups[group].values

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.folding import FoldingTrace, Folds
-from ep.expressions.memory import new_block
 from ep.expressions.program import Program
-from ep.expressions.repetition import ArenaPart
 from ep.expressions.trace import Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType
 from ep.ops.declare.operator import operator_named
 from ep.ops.declare.prepared import Prepared
 from ep.ops.devices import arrays_of
+from ep.run.plan import Plan
+from ep.run.steps import Call, Temporary, operands, results
 
 Step = Callable[[list[Any], list[Any], list[Any]], tuple[list[Any], list[Any]]]
 """A step: (parts, states, others) are the parts of arrays for this step, the states, and arrays that are the same in
@@ -68,7 +69,8 @@ class _Steps:
         self, base: Arrays, step: Step, given: Sequence[Any], num_arrays: int, num_states: int, backwards: bool
     ) -> None:
         """given: the inputs, of which only shapes and dtypes are read."""
-        self._num_arrays, self._num_states, self.num_steps = num_arrays, num_states, given[0].shape[0]
+        self._num_inputs, self._num_arrays, self._num_states = len(given), num_arrays, num_states
+        self.num_steps = given[0].shape[0]
         self._order = range(self.num_steps)[:: -1 if backwards else 1]
         self.name = f"{self.num_steps} steps" if self.num_steps > 1 else "1 step"
         trace = FoldingTrace(base, "a step", Folds())
@@ -99,11 +101,6 @@ class _Steps:
         """What changes when kernels are registered for an operator of a step."""
         return self._program.renewed()
 
-    @property
-    def is_repeatable(self) -> bool:
-        """Whether all launches depend on shapes and attributes only, and are not too many for a recording."""
-        return self.num_steps <= MOST_REPEATED and self._program.is_repeatable
-
     def key(self, attributes: Mapping[str, Any]) -> Hashable:
         """Return what distinguishes these steps from others."""
         return self
@@ -113,20 +110,25 @@ class _Steps:
         return self._shapes, self._data_type
 
     def prepare(self, *_: Any) -> Prepared:
-        """Return the plan of all calls."""
-        return Prepared(self, {}, self._shapes, self._data_type.dtype)
+        """Return the plan of all calls: one step, which launches those of all steps. In its memory are the temporary
+        values of a step, and for each state that only the last step returns, two others."""
+        lowered: Any = self._program.renewed()
+        dtype, last = self._data_type.dtype, self._shapes[self.num_of_all :]
+        memory = [lowered.memory.block, *(Temporary(shape, dtype) for shape in last for _ in range(2))]
+        written = [*results(len(self._shapes)), *memory]
+        is_repeatable = self.num_steps <= MOST_REPEATED and lowered.is_repeatable
+        step = Call(partial(self._run, lowered), operands(self._num_inputs), written, is_repeatable=is_repeatable)
+        return Prepared(Plan(step), {}, self._shapes, dtype)
 
     def compute(self, arrays: Arrays, inputs: Sequence[Array], *_: Any) -> list[Array]:
         """Return the results as `arrays` delivers them."""
         return self.prepare().compute(arrays, inputs)
 
-    def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Launch all steps."""
+    def _run(self, lowered: Any, arrays: Arrays, inputs: Sequence[Array], written: Sequence[Array]) -> None:
+        """Launch all steps. written: the results, and the memory of the plan."""
         program, order, dtype = self._program, self._order, self._data_type.dtype
-        routine, memory = program.renewed(), program.memory
-        assert memory is not None
-        # operators get separate memory in each step
-        own = ArenaPart(arrays, lambda: None, program.in_memory(arrays, new_block(arrays, memory.num_bytes)))
+        outputs, (block, *states) = written[: len(self._shapes)], written[len(self._shapes) :]
+        values = lowered.memory.arrays(arrays, block)
         parts, now, others = self._parted(inputs)
         of_all, last = (
             dict(zip(self._computed[some], outputs[some], strict=True))
@@ -138,16 +140,15 @@ class _Steps:
             one: [arrays.empty(out.shape[1:], dtype) if apart else _view(arrays, out, t) for t in order]
             for one, out in of_all.items()
         }
-        for one, out in last.items():
-            two = [arrays.empty(out.shape, dtype) for _ in range(2)]
-            into[one] = [*(two[k % 2] for k in range(len(order) - 1)), out]
+        for k, (one, out) in enumerate(last.items()):
+            into[one] = [*(states[2 * k + t % 2] for t in range(len(order) - 1)), out]
         for k, t in enumerate(order):
             read = [*(_view(arrays, one, t) for one in parts), *now, *others]
             direct = {one: each[k] for one, each in into.items()}
             given = dict(zip(self._given, read, strict=True))
-            found = routine.run(arrays, [*map(given.__getitem__, program.inputs)], direct, own)
+            found = program.computed(arrays, given, direct, lowered, values)
             for one, made in zip(self._computed, found, strict=True):
-                if made is not direct[one]:  # no kernel of Expression computes it
+                if made is not direct[one]:  # it is an array that the step was given, or a view
                     apart.add(one)
                     into[one][k] = made
             now = [into[one][k] for one in self._next]

@@ -20,15 +20,6 @@ MOST_TEMPORARY: Final = 2**20
 memory at once; launches on more take so long that Python adds little."""
 
 
-class ArenaPart(NamedTuple):
-    """What a program needs of an arena: the Arrays for its operators, the function that frees what these have got, and
-    the arrays in memory. So these may be others than those of an arena."""
-
-    work: Arrays
-    begin: Callable[[], None]
-    arrays: Sequence[Array]
-
-
 class RecordedCall(NamedTuple):
     """A recorded call.
 
@@ -52,13 +43,12 @@ class Repetition:
 
     def __init__(self, program: Any) -> None:
         self._program = program
-        self._begin()
+        self._begin(program.renewed())
 
-    def _begin(self) -> None:
-        """Begin with the present kernels of the program."""
-        program = self._program
-        self._body, self._chosen = program.renewed(), program.chosen
-        self._left = _RECORDINGS if program.is_repeatable else 0
+    def _begin(self, lowered: Any) -> None:
+        """Begin with a plan of the program."""
+        self._lowered, self._chosen = lowered, [*lowered.chosen.items()]
+        self._left = _RECORDINGS if lowered.is_repeatable else 0
         self._has_run, self._num_refused = False, 0
         self.recorded: RecordedCall | None = None
         self.may_repeat = True
@@ -123,44 +113,51 @@ class Repetition:
         self,
         base: Arrays,
         given: Mapping[int, Array],
+        lowered: Any,
         arena: Any = None,
         launched: Callable[[], None] | None = None,
     ) -> list[Array]:
-        """Return the results, as `Program.computed` does. arena: the same at each call, prepared for the program."""
-        if self._program.renewed() is not self._body:
-            self._begin()
+        """Return the results, as `Program.computed` does. lowered: the present plan. arena: the same at each call,
+        prepared for the plan."""
+        if lowered is not self._lowered:
+            self._begin(lowered)
+        values, blocks = ((), ()) if arena is None else (arena.arrays, arena.blocks)
         found = None
         if self.recorded is None and self._left:
-            found = self._in_recording(base, given, arena, launched)
+            found = self._in_recording(base, given, values, blocks, launched)
         if found is None:
-            found = self._program.computed(base, given, (), arena, launched)
+            found = self._program.computed(base, given, (), lowered, values, launched)
         self._has_run, self.may_repeat = True, self.recorded is not None or self._left > 0
         return found
 
     def _in_recording(
-        self, base: Arrays, given: Mapping[int, Array], arena: Any, launched: Callable[[], None] | None
+        self,
+        base: Arrays,
+        given: Mapping[int, Array],
+        values: Sequence[Array],
+        blocks: Sequence[Array],
+        launched: Callable[[], None] | None,
     ) -> list[Array] | None:
         """Record the launches of a call; return the results if they have been computed."""
-        program = self._program
-        if arena is None and not self._has_run:
+        lowered = self._lowered
+        has_memory = lowered.memory is not None
+        if not has_memory and not self._has_run:
             return None  # it may be the only call
-        recording = base.new_recording(base if arena is None else arena.work)
+        recording = base.new_recording()
         # a recording that does not compute has memory of its own
-        if arena is None and (recording is None or not recording.computes or program.temporary_bytes > MOST_TEMPORARY):
+        if not has_memory and (recording is None or not recording.computes or lowered.temporary_bytes > MOST_TEMPORARY):
             self._left = 0
             return None
         if recording is None or not (recording.computes or self._has_run):
             return None
 
-        def function(arrays: Arrays, work: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
+        def function(arrays: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
             own = dict(zip(given, inputs, strict=True))
-            part = None if arena is None else ArenaPart(work, arena.begin, values)
-            return program.computed(arrays, own, (), part, launched)
+            return self._program.computed(arrays, own, (), lowered, values, launched)
 
-        values, blocks = ((), ()) if arena is None else (arena.arrays, arena.blocks)
-        repeat = recording.record(function, [*given.values()], values, program.constants, blocks, program.changing)
+        repeat = recording.record(function, [*given.values()], values, lowered.constants, blocks, lowered.changing)
         if repeat is not None and repeat.run is not None:
-            self._keep(base, [*given], repeat, math.inf if arena is not None else MOST_TEMPORARY)
+            self._keep(base, [*given], repeat, math.inf if has_memory else MOST_TEMPORARY)
         self._left = self._left - 1 if self.recorded else 0
         if repeat is None:
             return None

@@ -255,11 +255,8 @@ class Arrays(Operands):
         """Return the finder of known calls of one function, or None if the device has none."""
         return None
 
-    def new_recording(self, work: Arrays) -> Any | None:
-        """Return a new `ep.include.recording.Recording`, or None if launches cannot be recorded.
-
-        work: the Arrays for operators, of `scratch`.
-        """
+    def new_recording(self) -> Any | None:
+        """Return a new `ep.include.recording.Recording`, or None if launches cannot be recorded."""
         return None
 
     def restored(
@@ -307,13 +304,6 @@ class Arrays(Operands):
         """
         return self.empty(shape, dtype)
 
-    def scratch(self) -> tuple[Arrays, Callable[[], None]]:
-        """Return Arrays for operators that run one after another, and a function to call before each.
-
-        The buffers that an operator gets from them may share memory with those of the previous operator.
-        """
-        return self, _do_nothing
-
     @abstractmethod
     def delivered(self, result: Array, out: Array | None) -> Array:
         """Return the result in the place that the caller wants: in `out`, if given. This ends a call."""
@@ -349,10 +339,6 @@ class Arrays(Operands):
     def filled(self, number: np.ndarray[Any, Any]) -> Array:
         """Return a number, given as an array without axes in host memory, as an array."""
         return self.copy_from_host(number)
-
-
-def _do_nothing() -> None:
-    pass
 
 
 class DeviceArrays(ABC):

@@ -8,11 +8,10 @@ from typing import NamedTuple
 
 from ep.include.arrays import Array, Arrays
 
-RecordedFunction = Callable[[Arrays, Arrays, Sequence[Array], Sequence[Array]], list[Array]]
-"""A function (arrays, work, inputs, values) that computes with recorded launches, and returns its results.
+RecordedFunction = Callable[[Arrays, Sequence[Array], Sequence[Array]], list[Array]]
+"""A function (arrays, inputs, values) that computes with recorded launches, and returns its results.
 
-arrays: the Arrays for it. work: the Arrays for operators, as `scratch` returns them: what they get is memory for
-intermediate values. inputs: arrays that it reads. values: those of intermediate values.
+arrays: the Arrays for it. inputs: arrays that it reads. values: those of intermediate values.
 """
 
 

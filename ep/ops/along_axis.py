@@ -10,7 +10,7 @@ from ep.include.arrays import Array, ArrayLike
 from ep.ops.composition import composition
 from ep.ops.declare.function import FUNCTIONS, Indices
 from ep.ops.devices import arrays_of
-from ep.ops.indices import IndexMode, check_mode, resolved
+from ep.ops.indices import IndexMode, check_mode
 from ep.ops.scatter_rows import Reduction, as_scatter_op, expanded_updates
 from ep.ops.shapes import from_front
 from ep.ops.terms import viewed
@@ -95,7 +95,7 @@ def _on_last_axis(name: str, arrays: Sequence[Array], indices: Array, axis: int,
         found = FUNCTIONS[name](*(_moved(item, order) for item in arrays), last, last, *given)
     except IndexError:
         on_device: Any = arrays_of((indices,), ("indices",))
-        resolved(on_device, on_device.as_buffer(indices, "indices"), arrays[0].shape[axis], given[-1])
+        on_device.resolved(on_device.as_buffer(indices, "indices"), arrays[0].shape[axis], given[-1])
         raise
     return _moved(found, [*range(axis), last, *range(axis, last)])
 

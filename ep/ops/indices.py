@@ -6,7 +6,7 @@ from typing import Final, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from ep.include.arrays import Array, ArrayLike, Arrays, Operands
+from ep.include.arrays import Array, ArrayLike, Operands
 from ep.include.shown import shown
 from ep.include.suggest import did_you_mean
 
@@ -33,12 +33,3 @@ def check_mode(mode: str) -> None:
     """Raise ValueError for a mode that is not in MODES."""
     if not isinstance(mode, str) or mode not in MODES:
         raise ValueError(f"mode is {shown(mode)}; it must be one of {', '.join(MODES)}{did_you_mean(str(mode), MODES)}")
-
-
-def resolved(arrays: Arrays, indices: Array, size: int, mode: str) -> Array:
-    """Return indices as the primitive reads them; it gives zeros for those outside `0 ... size - 1`.
-
-    mode: one of MODES. Raises IndexError, which names the first position, if the mode forbids an index; an asynchronous
-        device reports it through its stream instead, and names one of the positions.
-    """
-    return arrays.resolved(indices, size, mode) if indices.size else indices

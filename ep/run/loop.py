@@ -2,94 +2,246 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from operator import itemgetter
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Mapping, Sequence
+from functools import partial
+from operator import itemgetter, methodcaller
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from ep.include.arrays import Array, Arrays, Placeholder
-from ep.run.steps import LISTS, VALUES, Check, Launch, Step, Temporary, Value, View, has_values, sources, values_in
+from ep.include.errors import ArgumentError
+from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, Temporary, Value, View, has_values, uses
+
+_STREAM, _ARRAYS, _UNREAD, _MADE = range(4)
+"""The places of the stream, of the Arrays, of what nothing reads, and of the first value that is made in a call."""
+
+Item: TypeAlias = tuple[Any, Any, Any, Any, Any]
+"""(function, picked, also, place, origin): the value in the place becomes what the function returns. `picked` picks its
+arguments from the values; with `also`, they are the stream, and the two lists that both pick. Without a function, the
+value is new memory of the shape `picked` and the dtype `also`, or None without a shape. origin: the number of the step,
+and the names of its arguments in errors."""
 
 
-class Queue(NamedTuple):
+class Loop:
     """Steps in the form in which a loop runs them, one after the other, on the list of the values of a call.
 
-    The values are the stream, then those that are `fixed`, the operands, and the results from the last to the first.
+    The values are the stream and the Arrays, then what is fixed: a place for what nothing reads, one for each value
+    that is made in a call, and the constants; then the operands, and last the results from the last to the first.
 
-    fixed: the constants, and a place for each value that is made in a call.
-    items: (made by, picked, place, names). For a launch: the primitive, the function that picks the arguments from the
-    values, None, and the names of the step, if it has any. For a value that is made, with its place: the function of
-    (arrays, values) that makes it, and None; or None, and the shape and the dtype of new memory. Without both, the
-    memory of the value in the place is returned.
+    returned: the places of the values that are read after the last step. copy, late: those of a `Plan`.
     """
 
-    fixed: Sequence[Any]
-    items: Sequence[tuple[Any, Any, int | None, Mapping[str, str] | None]]
+    copy: Any = None
+    late: Sequence[int] | None = None
 
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        operands: Mapping[Value, int] | None = None,
+        returned: Sequence[Any] = (),
+        counted: Container[int] = (),
+    ) -> None:
+        """operands: the numbers of operands that are not used as a Placeholder, by value. returned: values and
+        constants. counted: the numbers of the steps after which `launched` is called."""
+        self._steps, self._counted, self._numbers = steps, counted, operands or {}
+        found = uses(steps, returned)
+        made = [one for one in found if not isinstance(one, Placeholder) and one not in self._numbers]
+        self._places = {one: _MADE + k for k, one in enumerate(made)}
+        self._fixed: list[Any] = [None] * (1 + len(made))
+        # on a mesh, functions return all that is computed
+        self._on_device = any(not isinstance(step, Call) or not step.returns for step in steps)
+        first, last = [list[Value]() for _ in range(len(steps) + 1)], [list[int]() for _ in range(len(steps) + 1)]
+        for one in made:
+            begin, end = found[one]
+            first[begin].append(one)
+            last[end].append(self._places[one])
+        drafts = list[Item]()
+        for number, step in enumerate([*steps, None]):
+            if isinstance(step, Call) and step.returns:
+                first[number] = [one for one in first[number] if one not in step.arguments[1]]
+            drafts += [self._making(number, one) for one in first[number]]
+            ended = last[number] if number < len(steps) - 1 else []
+            if step is not None and not isinstance(step, Check):
+                drafts.append(self._doing(number, step, ended))
+            drafts += [(None, None, (), place, (number, None)) for place in ended]
+        self._allocates = any(function is None is not shape for function, shape, *_ in drafts)
+        to_return = [self._fix(one) for one in returned]
+        self._operands = 2 + len(self._fixed)
+        self.returned = [*map(self._place, to_return)]
+        self._drafts: list[Item] | None = [
+            draft if draft[0] is None else (draft[0], *self._picking(draft[1]), *draft[3:]) for draft in drafts
+        ]
+        self._items, self._has_run = list[Item](), False
 
-def queued(steps: Sequence[Step]) -> Queue:
-    """Return steps in the form of a loop."""
-    places = dict[Value, int]()
-    begins = dict[int, list[Value]]()  # the values that a step is the first to use, or to use values made of them
-    last = dict[Value, int]()  # the last such step
-    for number, step in enumerate(steps):
-        for one in (source for value in values_in(step) for source in sources(value)):
-            if isinstance(one, Placeholder):
-                continue
-            if one not in places:
-                places[one] = 1 + len(places)
-                begins.setdefault(number, []).append(one)
-            last[one] = number
-    ends = dict[int, list[int]]()  # the places of the values that a step is the last to use
-    for value, number in last.items():
-        ends.setdefault(number, []).append(places[value])
-    ends.pop(len(steps) - 1, None)
-    fixed: list[Any] = [None] * len(places)
-    arguments = list[list[Any]]()  # values, and the places of constants
-    for step in steps:
-        arguments.append([])
-        for one in getattr(step, "arguments", ()):
-            is_value = isinstance(one, VALUES) or (type(one) in LISTS and has_values(one))
-            if not is_value:
-                fixed.append(one)
-            arguments[-1].append(one if is_value else len(fixed))
-    operands = 1 + len(fixed)
+    def __call__(
+        self,
+        arrays: Any,
+        operands: Sequence[Array],
+        results: Sequence[Array] = (),
+        launched: Callable[[], None] | None = None,
+    ) -> Any:
+        """Do the steps; return all values. arrays: the Operands. launched: is called after steps that count.
 
-    def place(value: Any) -> Any:
-        if type(value) in LISTS:
-            return [*map(place, value)]
-        if isinstance(value, Placeholder):
-            return -1 - value.result if value.number is None else operands + value.number
-        return places[value]
+        `step_of` returns the step that raised an error.
+        """
+        if self.copy is not None and self._overlap(arrays, operands, results):
+            return self._copied(arrays, operands, results)
+        items = self._items or self._bound()
+        if launched is not None:
+            items = self._told(items, launched)
+        stream: Any = arrays.stream if self._on_device else None
+        empty: Any = arrays.empty if self._allocates else None
+        values = [stream, arrays, *self._fixed, *operands, *(results if len(results) == 1 else results[::-1])]
+        try:
+            for function, picked, also, place, origin in items:  # noqa: B007  the origin is for an error
+                if also is None:
+                    values[place] = function(*picked(values))
+                elif function is not None:
+                    values[place] = function(stream, picked(values), also(values))
+                else:
+                    values[place] = None if picked is None else empty(picked, also)
+        except Exception as error:
+            number, names = origin
+            if names and isinstance(error, ArgumentError):
+                error.rename(names)
+            error.ep_step = self._steps, number  # type: ignore[attr-defined]
+            raise
+        return values
 
-    items: list[Any] = []
-    for number, step in enumerate(steps):
-        for one in begins.get(number, ()):
-            if isinstance(one, Temporary):
-                items.append((None, (one.shape, one.dtype), places[one], None))
-            elif isinstance(one, View):
-                items.append((viewing(place(one.source), one), None, places[one], None))
-            elif isinstance(one, Check):
-                items.append((checking(place(one.indices), one), None, places[one], one.names))
+    def _copied(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Do the steps with results in other memory, and copy these."""
+        made = [arrays.empty(one.shape, one.dtype) for one in outputs]
+        self(arrays, inputs, made)
+        for one, out in zip(made, outputs, strict=True):
+            self.copy(arrays, [one], [out])
+
+    def _overlap(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
+        """Return whether a result may share memory with a late operand."""
+        for number, one in enumerate(inputs):
+            if self.late is None or number in self.late:
+                for out in outputs:
+                    if arrays.may_share_memory(one, out):
+                        return True
+        return False
+
+    def _bound(self) -> list[Item]:
+        """Return the items, with the methods of primitives. The first launch of a primitive may replace its method, so
+        those of the second run are kept."""
+        items = [
+            (one[0].primitive.Launch, *one[1:]) if isinstance(one[0], Launch) else one for one in self._drafts or ()
+        ]
+        # not by assignment, which a plan refuses
+        vars(self).update({"_items": items} if self._has_run else {"_has_run": True})
+        return items
+
+    def _told(self, items: Sequence[Item], launched: Callable[[], None]) -> list[Item]:
+        """Return items with calls after steps that count."""
+        found = list[Item]()
+        numbers = [item[-1][0] for item in items]
+        for item, number, following in zip(items, numbers, [*numbers[1:], -1], strict=True):
+            found.append(item)
+            if number in self._counted and number != following:
+                found.append((launched, _NOTHING, None, _UNREAD, item[-1]))
+        return found
+
+    def _making(self, number: int, one: Any) -> Item:
+        """Return the draft of an item that makes a value: its arguments are values, and places of constants."""
+        place, fix, names = self._places[one], self._fix, None
+        if isinstance(one, Temporary):
+            return None, one.shape, one.dtype, place, (number, None)
+        function: Callable[..., Any]
+        if isinstance(one, Check):
+            function, arguments, names = _checked, [_ARRAYS, fix(one.indices), fix(one.size), fix(one.mode)], one.names
+        elif isinstance(one, Converted):
+            function, arguments = _filled if one.is_number else _buffer, [_ARRAYS, fix(one.source)]
+        elif one.places is one.axes is None:
+            function, arguments = methodcaller("reshape", one.shape), [fix(one.source)]
+        else:
+            function, arguments = _viewed, [_ARRAYS, *map(fix, (one.source, one.places, one.axes, one.shape))]
+        return function, arguments, None, place, (number, names)
+
+    def _doing(self, number: int, step: Launch | Call, ended: list[int]) -> Item:
+        """Return the draft of the item of a step. ended: the places of values that it is the last to use, of which it
+        may take one: a launch returns None."""
         if isinstance(step, Launch):
-            found = [one if type(one) is int else place(one) for one in arguments[number]]
-            items.append((step.primitive, picking(found), None, step.names))
-        items += [(None, None, ended, None) for ended in ends.get(number, ())]
-    return Queue(fixed, items)
+            arguments = [_STREAM, *map(self._fix, step.arguments)]
+            place = ended.pop() if ended else _UNREAD
+            return step, arguments, None, place, (number, step.names)
+        read, written = ([*map(self._fix, some)] for some in step.arguments)
+        if not step.returns:
+            return step.function, [_ARRAYS, read, written], None, _UNREAD, (number, None)
+        first = self._places[written[0]]
+        return step.function, [_ARRAYS, read], None, slice(first, first + len(written)), (number, None)
+
+    def _fix(self, argument: Any) -> Any:
+        """Return values as they are, and for a constant the place that it gets."""
+        if isinstance(argument, VALUES):
+            return argument
+        if has_values(argument):
+            return [*map(self._fix, argument)]
+        self._fixed.append(argument)
+        return 1 + len(self._fixed)
+
+    def _place(self, value: Any) -> Any:
+        """Return the place of a value, or the places of those in a list."""
+        if type(value) is list:
+            return [*map(self._place, value)]
+        if type(value) is int:
+            return value
+        if isinstance(value, Placeholder):
+            return -1 - value.result if value.number is None else self._operands + value.number
+        return self._places[value] if value in self._places else self._operands + self._numbers[value]
+
+    def _picking(self, arguments: Sequence[Any]) -> tuple[Callable[[list[Any]], Sequence[Any]], Any]:
+        """Return the function that picks arguments from the values, and None; for a launch on two lists, the functions
+        that pick one each."""
+        places = [*map(self._place, arguments)]
+        if places[0] == _STREAM and [*map(type, places[1:])] == [list, list]:
+            written, read = (itemgetter(*some) if len(some) > 1 else itemgetter(_slice(some)) for some in places[1:])
+            return written, read
+        if len(places) == 1:
+            return itemgetter(_slice(places)), None
+        picked = [_slice(at) if type(at) is list else at for at in places]
+        return partial(_picked, places) if None in picked else itemgetter(*picked), None
 
 
-def picking(places: Sequence[Any]) -> Callable[[list[Any]], Sequence[Any]]:
-    """Return the function that picks the stream, and then the values in some places, or lists of values, from all."""
-    picked = [_slice(at) if type(at) is list else at for at in places]
-    if None not in picked:
-        return itemgetter(0, *picked)
-    return lambda values: [
-        values[0],
-        *(values[at] if type(at) is int else [values[each] for each in at] for at in places),
-    ]
+_NOTHING: Final = itemgetter(slice(0, 0))
+
+
+def step_of(error: BaseException, steps: Sequence[Step]) -> int:
+    """Return the number of the step that raised an error; -1 if none of these steps did."""
+    raised, number = getattr(error, "ep_step", (None, -1))
+    return number if raised is steps else -1
+
+
+def view_of(arrays: Any, source: Array, view: View) -> Array:
+    """Return the array of a view of an array."""
+    if view.places is view.axes is None:
+        return source.reshape(view.shape)
+    return arrays.view(source, view.places, view.axes, view.shape)
+
+
+def _viewed(arrays: Any, source: Array, places: Any, axes: Any, shape: Any) -> Array:
+    return arrays.view(source, places, axes, shape)
+
+
+def _checked(arrays: Any, indices: Array, size: int, mode: str) -> Array:
+    return arrays.resolved(indices, size, mode) if indices.size else indices
+
+
+def _filled(arrays: Any, number: Any) -> Array:
+    return arrays.filled(np.asarray(number))
+
+
+def _buffer(arrays: Any, array: Array) -> Array:
+    return arrays.as_buffer(array, "x")
 
 
 def _slice(places: Sequence[int]) -> slice | None:
     """Return the slice of a list that has its elements at some places; None if they are no neighbours."""
+    if not places:
+        return slice(0, 0)
     first, step = places[0], 1 if len(places) < 2 else places[1] - places[0]
     end = first + step * len(places)
     if abs(step) != 1 or [*range(first, end, step)] != places:
@@ -97,15 +249,6 @@ def _slice(places: Sequence[int]) -> slice | None:
     return slice(first, None if first < 0 == end else end, step)
 
 
-def viewing(source: int, view: View) -> Callable[[Arrays, list[Any]], Array]:
-    """Return the function that makes a view of the value in a place."""
-    shape, places, axes = view.shape, view.places, view.axes
-    if places is axes is None:
-        return lambda arrays, values: values[source].reshape(shape)
-    return lambda arrays, values: arrays.view(values[source], places, axes, shape)
-
-
-def checking(place: int, check: Check) -> Callable[[Arrays, list[Any]], Array]:
-    """Return the function that checks indices in a place, and returns those that a primitive reads."""
-    size, mode = check.size, check.mode
-    return lambda arrays, values: arrays.resolved(values[place], size, mode) if values[place].size else values[place]
+def _picked(places: Sequence[Any], values: list[Any]) -> list[Any]:
+    """Return the values in some places, and lists of values."""
+    return [values[at] if type(at) is int else [values[each] for each in at] for at in places]

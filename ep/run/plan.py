@@ -15,9 +15,8 @@ from typing import Any
 
 from ep.common.exact import Inexact, exact
 from ep.common.lazy import lazy
-from ep.include.arrays import Array, Arrays, Placeholder
-from ep.include.errors import ArgumentError
-from ep.run.loop import Queue, queued
+from ep.include.arrays import Placeholder
+from ep.run.loop import Item, Loop
 from ep.run.steps import (
     LISTS,
     MADE,
@@ -38,7 +37,7 @@ from ep.run.steps import (
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
-class Plan:
+class Plan(Loop):
     """The steps of all calls with operands of certain shapes and types. Equal plans are one key.
 
     steps: in their order. copy: the plan that copies a result, for a plan that reads operands after it has begun to
@@ -58,7 +57,7 @@ class Plan:
         for one in steps:
             found += one.steps if isinstance(one, Plan) else [one]
         copy, late = None if copy is None else Plan(copy), None if late is None else tuple(late)
-        self.__dict__.update(steps=tuple(found), copy=copy, late=late)
+        vars(self).update(steps=tuple(found), copy=copy, late=late, _items=[], _drafts=None)
 
     def of(self, operands: Sequence[Value], *results: Value) -> Plan:
         """Return the plan with other values in the place of its operands and results, as a part of another plan.
@@ -86,7 +85,8 @@ class Plan:
             if isinstance(step, Launch):
                 return Launch(step.primitive, *map(other, step.arguments), names=step.names)
             if isinstance(step, Call):
-                return Call(step.function, other(step.operands), other(step.results), step.returns)
+                operands, results = map(other, step.arguments)
+                return Call(step.function, operands, results, step.returns, step.is_repeatable)
             made: Check = other(step)
             return made
 
@@ -132,45 +132,14 @@ class Plan:
         """Whether a recording has all that the steps do."""
         return all(map(is_repeatable, self.steps))
 
-    def __call__(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
-        """Queue the steps. arrays: those of the device. inputs, outputs: the operands and the results."""
-        targets = outputs
-        if self.copy is not None and self._overlap(arrays, inputs, outputs):
-            outputs = [arrays.empty(one.shape, one.dtype) for one in targets]
-        fixed, queue = self._queued
-        values = [arrays.stream, *fixed, *inputs, *(outputs if len(outputs) == 1 else outputs[::-1])]
-        try:
-            for made_by, picked, place, names in queue:  # noqa: B007  the names are for an error
-                if place is None:
-                    made_by.Launch(*picked(values))
-                elif made_by is not None:
-                    values[place] = made_by(arrays, values)
-                else:
-                    values[place] = arrays.empty(*picked) if picked else None
-        except ArgumentError as error:
-            if names:
-                error.rename(names)
-            raise
-        if outputs is not targets and self.copy is not None:
-            for one, out in zip(outputs, targets, strict=True):
-                self.copy(arrays, [one], [out])
-
-    def _overlap(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> bool:
-        """Return whether a result may share memory with a late operand."""
-        for number, one in enumerate(inputs):
-            if self.late is None or number in self.late:
-                for out in outputs:
-                    if arrays.may_share_memory(one, out):
-                        return True
-        return False
+    def _bound(self) -> list[Item]:
+        if self._drafts is None:  # plans that are only parts of others never run; of two threads, each may do this
+            vars(self).update(vars(Loop(self.steps)))
+        return super()._bound()
 
     def __str__(self) -> str:
         """Return a line for each step."""
         return "\n".join(_lines(self.steps))
-
-    @lazy
-    def _queued(self) -> Queue:
-        return queued(self.steps)
 
 
 def _lines(steps: Sequence[Step]) -> Iterator[str]:

@@ -123,13 +123,15 @@ class Function:
 class Call:
     """A step that a function does: (arrays, operands, results), or, if it `returns` the results, (arrays, operands).
 
-    Operands may be constants.
+    Operands may be constants. is_repeatable: whether all that it does are launches, which depend on shapes and
+    attributes only.
     """
 
     function: Callable[..., Any]
     operands: Sequence[Any]
     results: Sequence[Value]
     returns: bool = False
+    is_repeatable: bool = False
 
     @property
     def arguments(self) -> Sequence[Sequence[Any]]:
@@ -152,7 +154,7 @@ def is_repeatable(step: Step) -> bool:
         launch = step.primitive.Launch if isinstance(step.primitive, Function) else step.primitive
         owner = getattr(launch, "__self__", launch)
         return str(getattr(owner, "__module__", "")).startswith("ep.")
-    return isinstance(step, Check) or getattr(step.function, "is_repeatable", False)
+    return isinstance(step, Check) or step.is_repeatable
 
 
 def has_values(argument: Any) -> bool:
@@ -183,3 +185,17 @@ def sources(value: Value) -> list[Value]:
             break  # a constant
         found.append(source)
     return found[::-1]
+
+
+def uses(steps: Sequence[Step], returned: Sequence[Any] = ()) -> dict[Value, tuple[int, int]]:
+    """Return the first and the last step that use each value, or others that are made of it, in the order of the first.
+
+    returned: values, and other objects, that are used after the last step.
+    """
+    found: dict[Value, tuple[int, int]] = {}
+    ends = [one for one in returned if isinstance(one, VALUES)]
+    for number, values in enumerate([*map(values_in, steps), ends]):
+        for value in values:
+            for one in sources(value):
+                found[one] = found.get(one, (number, number))[0], number
+    return found

@@ -1,6 +1,7 @@
 """Programs of traces that are called again and again: many inputs, and held arrays whose elements change."""
 
 import re
+import tracemalloc
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from ep.expressions.folding import FoldingTrace, Folds
 from ep.expressions.memory import Arena
 from ep.expressions.program import Program
 from ep.ops.kernels import PreparedKernel
+from ep.testing.device_under_test import DeviceUnderTest
 from tests.fuse.placing import placed
 from tests.profiles import calls_of
 from tests.registered import registered
@@ -32,16 +34,17 @@ class Repeated:
         self.num_folded = trace.num_folded
         self._program = Program(trace, [one.node.position for one in results], has_memory=True)
         trace.end()
-        self.num_launches = self._program.num_launches
+        self.num_launches, self.num_bytes = self._program.num_launches, self._program.lowered.memory.num_bytes
         self._arena, self._calls = Arena(self._base), 0
 
     def __call__(self, *given):
         """Return the results, on the host."""
         arrays, found = [placed(self._device, one) for one in given], []
-        self._calls = calls_of(lambda: found.extend(self._run(arrays)))
+        self._calls = calls_of(lambda: found.extend(self.run(arrays)))
         return [ops.copy_to_host(one) for one in found]
 
-    def _run(self, arrays):
+    def run(self, arrays):
+        """Return the results for arrays of the device."""
         found = self._program.repeated(self._base, arrays, self._arena)
         if found is None:
             found = self._program.run(self._base, dict(zip(self._given, arrays, strict=True)), {}, self._arena)
@@ -220,6 +223,46 @@ def test_indices_that_are_views(device, rng):
         np.add.at(expected, np.tile(at[1:2], (4, 1)), np.exp(table[at]))
         np.testing.assert_allclose(segments, expected, rtol=1e-5)
     assert program.is_repeated()
+
+
+def test_operators_have_memory_of_their_program(monkeypatch, rng):
+    """A program that cannot be recorded allocates nothing but its results, after the first call."""
+    cpu = DeviceUnderTest(DeviceType.kCPU)
+    monkeypatch.setattr(type(arrays_on(cpu.type)), "new_recording", lambda self: None)
+
+    def function(x):
+        for axes in ((1, 2), (0, 2), (0, 1)):  # each operator has temporary values
+            x = ops.softmax(ops.cumulative_sum(x, axis=axes[0]), axis=axes[1] - 1) - ops.sort(x, axis=axes[0])
+        return [x, ops.mean(x, axis=1)]
+
+    x = rng.standard_normal((40, 50, 60), np.float32)
+    program = Repeated(cpu, function, [x])
+    first = program.run([x])
+    tracemalloc.start()
+    try:
+        found = program.run([x])
+        held, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    for one, wanted in zip(found, first, strict=True):
+        np.testing.assert_array_equal(one, wanted)
+    size = sum(one.nbytes for one in found)
+    assert size <= held <= most < 1.1 * size
+
+
+def test_operators_of_one_program_share_memory(rng):
+    """Temporary values that are not needed at the same time are in the same memory."""
+
+    def num_bytes(times):
+        def function(x):
+            for _ in range(times):
+                x = ops.softmax(x, axis=0)
+            return [x]
+
+        program = Repeated(DeviceUnderTest(DeviceType.kCPU), function, [np.ones((100, 100), np.float32)])
+        return program.num_bytes
+
+    assert 40_000 <= num_bytes(1) < num_bytes(3) == num_bytes(9) < 3 * 40_100
 
 
 def test_the_plan_of_a_program_is_shown():

@@ -184,12 +184,12 @@ def recorded(function, inputs=()):
     """Return the image of what a function (stream, *inputs, written) launches, and its result: an array of 8 int64."""
     arrays = arrays_on(DeviceType.kCPU)
 
-    def launched(arrays, work, inputs, values):
+    def launched(arrays, inputs, values):
         written = arrays.empty((8,), np.dtype(np.int64))
         function(arrays.stream, *inputs, written)
         return [written]
 
-    repeat = arrays.new_recording(arrays.scratch()[0]).record(launched, inputs, [], [], [])
+    repeat = arrays.new_recording().record(launched, inputs, [], [], [])
     return repeat.image(), repeat.results[0]
 
 

@@ -61,6 +61,45 @@ def test_lists_of_operands_and_results(order):
     assert out.tolist() == [sum(10**k for k in order)] * 2
 
 
+def test_lists_of_values_and_constants_that_are_no_neighbours():
+    t, u = Temporary((2,), INT), Temporary((2,), INT)
+    plan = Plan(
+        Launch(SPREAD, X, [u, RESULT, t]),
+        Launch(TOTAL, [t, np.full(2, 100), Y, u], Placeholder(None, 1)),
+        Launch(Function(lambda stream, outs, parts: total(stream, parts, outs[0])), [RESULT], [u, Y, t]),
+    )
+    outputs = run(plan, [np.arange(2), np.full(2, 1000)], [np.zeros(2, int) for _ in range(2)])
+    assert [one.tolist() for one in outputs] == [[1002, 1004], [1102, 1104]]
+
+
+def test_a_method_that_the_first_launch_replaces():
+    """A launch may put a faster method in the place of its own: later runs call it."""
+
+    class Replaced:
+        def Launch(self, stream, x, out):
+            Replaced.Launch = lambda self, stream, x, out: np.add(x, 2, out=out)
+            np.add(x, 1, out=out)
+
+    plan = Plan(Launch(Replaced(), X, RESULT))
+    assert [run(plan, [np.zeros(1, int)], [np.zeros(1, int)])[0].tolist() for _ in range(4)] == [[1], [2], [2], [2]]
+
+
+def test_functions_are_steps():
+    """They read operands, and write results: also as parts of other plans, between launches."""
+
+    def fill(arrays, inputs, outputs):
+        for k, out in enumerate(outputs):
+            out[...] = sum(inputs, k)
+
+    t, u = Temporary((2,), INT), Temporary((2,), INT)
+    inner = Plan(Call(fill, [X, Y], [t, RESULT]), Launch(ADD, t, RESULT, RESULT), Call(fill, [], [t]))
+    plan = Plan(inner.of([Y, X], u), Launch(ADD, u, 1000, RESULT), copy=Launch(ADD, X, 0, RESULT))
+    inputs = [np.array([1, 2]), np.array([10, 20])]
+    (out,) = run(plan, inputs, [np.zeros(2, int)])
+    assert out.tolist() == [2 * 11 + 1001, 2 * 22 + 1001]
+    assert run(plan, inputs, inputs[:1])[0].tolist() == out.tolist()
+
+
 def test_views_of_operands_temporaries_and_results():
     t = Temporary((2, 3), INT)
     rows = [View(t, places=(k, slice(None))) for k in (1, 0)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final
@@ -24,7 +23,6 @@ from ep.include.stream import Stream
 
 NDArray = np.ndarray[Any, Any]
 _LINE: Final = 64  # bytes
-_MOST_KNOWN: Final = 1024
 _OF_NUMPY: Final = (np.ndarray, np.generic, list, tuple)
 
 
@@ -41,7 +39,7 @@ class HostArrays(Arrays):
         device_type: DeviceType,
         place: str,
         new_finder: Callable[[], CallFinder | None] = lambda: None,
-        new_recording: Callable[[Arrays], Any] = lambda work: None,
+        new_recording: Callable[[], Any] = lambda: None,
         restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
     ) -> None:
         """place: the place of the arrays, in words for users; the others: see the methods of these names."""
@@ -52,8 +50,8 @@ class HostArrays(Arrays):
     def new_finder(self) -> CallFinder | None:
         return self._new_finder()
 
-    def new_recording(self, work: Arrays) -> Any:
-        return self._new_recording(work)
+    def new_recording(self) -> Any:
+        return self._new_recording()
 
     def restored(self, image: bytes, constants: Sequence[NDArray], block: Callable[[int], NDArray]) -> Any:
         return None if self._restored is None else self._restored(image, constants, block)
@@ -91,10 +89,6 @@ class HostArrays(Arrays):
     def within(self, memory: NDArray, offset: int, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
         begin = -memory.__array_interface__["data"][0] % _LINE
         return np.ndarray(shape, dtype, memory, begin + offset)
-
-    def scratch(self) -> tuple[Arrays, Callable[[], None]]:
-        made = _Scratch(self)
-        return made, made.begin
 
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
         if out is None:
@@ -165,42 +159,6 @@ class HostArrays(Arrays):
         return array.copy()
 
 
-class _Scratch(HostArrays):
-    """Arrays of the host that give operators the same memory, and the same arrays for the same sizes."""
-
-    def __init__(self, of: HostArrays) -> None:
-        super().__init__(of.device_type, of.place, of.new_finder)
-        self._memory = np.empty(0, np.uint8)
-        self._used = self._most = 0
-        self._known: dict[Any, NDArray] = {}  # by their places, shapes and dtypes
-
-    def begin(self) -> None:
-        """Make the memory available again, enlarged to the most that an operator has asked for so far."""
-        if self._most > self._memory.nbytes:
-            self._known.clear()
-            self._memory = np.empty(0, np.uint8)  # frees the old memory before the new one is allocated
-            self._memory = self.within(np.empty(self._most + _LINE, np.uint8), 0, (self._most,), np.dtype(np.uint8))
-        self._used = 0
-
-    def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
-        key = self._used, tuple(shape), dtype
-        found = self._known.get(key)
-        begin, num_bytes = self._used, math.prod(shape) * dtype.itemsize if found is None else found.nbytes
-        self._used = begin + -(-num_bytes // _LINE) * _LINE
-        if found is not None:
-            return found
-        if self._used > self._memory.nbytes:
-            self._most = max(self._most, self._used)
-            return np.empty(shape, dtype)
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
-        found = self._known[key] = np.ndarray(shape, dtype, self._memory, begin)
-        return found
-
-    def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
-        return self.empty(shape, dtype) if out is None else super().destination(shape, dtype, out)
-
-
 def _steps_evenly(array: NDArray) -> bool:
     """Return whether the strides are multiples of the element size. Those of a field of a record may not be."""
     return array.flags.c_contiguous or all(stride % array.itemsize == 0 for stride in array.strides)
@@ -242,7 +200,7 @@ class NumpyArrays(DeviceArrays):
         self,
         device_type: DeviceType,
         new_finder: Callable[[], CallFinder | None] = lambda: None,
-        new_recording: Callable[[Arrays], Any] = lambda work: None,
+        new_recording: Callable[[], Any] = lambda: None,
         restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
     ) -> None:
         """device_type: of the one device that works on them; the others: as those of `HostArrays`."""

@@ -75,7 +75,7 @@ class CudaArrays(Arrays):
 
         return exclusively(new)
 
-    def new_recording(self, work: Arrays) -> GraphRecording | None:
+    def new_recording(self) -> GraphRecording | None:
         return None if self.is_captured else GraphRecording(self._stream, CudaArrays)
 
     def _empty_maker(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], CudaArray] | None:

@@ -44,7 +44,7 @@ class GraphRecording(Recording):
             own = [arrays.empty(one.shape, one.dtype) for one in inputs]
             for one in own:
                 _fill(self._home, one, 0)
-            results, graph = captured.capture(lambda: function(arrays, arrays, own, values))
+            results, graph = captured.capture(lambda: function(arrays, own, values))
         except Exception:  # whatever it is, Python computes instead, and raises the errors of the function again
             return None
         if not all(type(one) is CudaArray for one in results):

@@ -108,12 +108,12 @@ class CpuCallFinder(CallFinder):
 def _repeat(call: PlannedCall, operands: Sequence[Any]) -> Repeat | None:
     """Return the launches of a plan; None if a list cannot have them, or if they need too many arrays."""
 
-    def function(arrays: Any, work: Any, inputs: Any, values: Any) -> Any:
+    def function(arrays: Any, inputs: Any, values: Any) -> Any:
         outputs = [arrays.empty(shape, call.dtype) for shape in call.shapes]
         call.plan(arrays, inputs, outputs)
         return outputs
 
-    recording = CpuRecording(call.arrays, computes=False)
+    recording = CpuRecording(computes=False)
     repeat = recording.record(function, [np.empty(one.shape, one.dtype) for one in operands], (), (), ())
     temporary = sum(one.nbytes for one in repeat.written[len(call.shapes) :])
     if repeat.run is None or temporary > _MOST_TEMPORARY or len(operands) + len(repeat.written) > _MOST_ARRAYS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, Final
@@ -33,11 +33,11 @@ _FIXED: Final = -1
 class CpuRecording(Recording):
     """A recording that becomes a list of launches (`engine/repeat/launch_list.py`)."""
 
-    def __init__(self, work: Any, *, computes: bool = True) -> None:
+    def __init__(self, *, computes: bool = True) -> None:
         """Compile what recordings and lists need, unless this has been done.
 
-        work: the Arrays for operators, whose memory the recording uses. computes: whether the launches are done. If
-        not, all that they need must have been compiled, and no array is read.
+        computes: whether the launches are done. If not, all that they need must have been compiled, and no array is
+        read.
         """
         install_noting()
         running()
@@ -49,11 +49,9 @@ class CpuRecording(Recording):
         self._inputs: list[NDArray] = []
         self._written: list[NDArray] = []
         self._constants: list[NDArray] = []
-        self._temporary: list[NDArray] = []
         self._changing: Sequence[NDArray] = ()
         self._is_whole = True
-        self._memory: list[NDArray] = []
-        self._work = work
+        self._memory: Sequence[NDArray] = ()
 
     def record(
         self,
@@ -65,13 +63,8 @@ class CpuRecording(Recording):
         changing: Sequence[NDArray] = (),
     ) -> Repeat:
         self._inputs = _disjoint(inputs, [*constants, *memory])
-        self._changing = changing
-        arrays, work = (
-            _RecordingArrays(self, np.empty, self._written),
-            _RecordingArrays(self, self._work.empty, self._temporary),
-        )
-        results = function(arrays, work, self._inputs, values)
-        self._memory += [*memory, *self._temporary]
+        self._changing, self._memory = changing, memory
+        results = function(_RecordingArrays(self, self._written), self._inputs, values)
         made = self._listed(constants)
         written, self._inputs, self._written = self._written, [], []  # they are as large as those of a call
         self._launches.clear()
@@ -154,14 +147,14 @@ class CpuRecording(Recording):
 class _RecordingArrays(HostArrays):
     """The Arrays of a recorded function."""
 
-    def __init__(self, recording: CpuRecording, empty: Callable[..., NDArray], made: list[NDArray]) -> None:
+    def __init__(self, recording: CpuRecording, written: list[NDArray]) -> None:
         super().__init__(DeviceType.kCPU, "the host")
         self.stream = recording._stream
-        self._recording, self._empty, self._made = recording, empty, made
+        self._recording, self._written = recording, written
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> NDArray:
-        array = self._empty(shape, dtype)
-        self._made.append(array)
+        array: NDArray = np.empty(shape, dtype)
+        self._written.append(array)
         return array
 
     def destination(self, shape: Sequence[int], dtype: np.dtype[Any], out: NDArray | None) -> NDArray:
