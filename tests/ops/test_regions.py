@@ -188,7 +188,8 @@ def test_many_arrays_take_no_more_steps_of_python_than_a_few(axis):
 
 def test_many_parts_take_few_steps_of_python():
     x = numbers((4, 1000))
-    ep.ops.split(x, 500, 1)
+    for _ in range(2):  # the second call decides how later ones are done
+        ep.ops.split(x, 500, 1)
     assert calls_of(lambda: ep.ops.split(x, 500, 1)) < 500 * 3 + 60
 
 

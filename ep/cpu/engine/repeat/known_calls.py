@@ -113,6 +113,8 @@ def _repeat(call: PlannedCall, operands: Sequence[Any]) -> Repeat | None:
         call.plan(arrays, inputs, outputs)
         return outputs
 
+    if len(operands) + len(call.shapes) > _MOST_ARRAYS:
+        return None
     recording = CpuRecording(computes=False)
     repeat = recording.record(function, [np.empty(one.shape, one.dtype) for one in operands], (), (), ())
     temporary = sum(one.nbytes for one in repeat.written[len(call.shapes) :])
