@@ -115,17 +115,17 @@ def test_index_errors_are_raised_by_sync(launches, rng):
 
 def test_a_new_product_is_computed_in_python(perceptron, launches, rng, monkeypatch):
     """cuBLASLt chooses no algorithm during a capture."""
-    plan, refused = ProductPrimitive._plan, []
+    algorithm, refused = ProductPrimitive._algorithm, []
 
     def forgetful(self, stream, wanted):
-        self._plans = BoundedCache()
+        self._algorithms = BoundedCache()
         try:
-            return plan(self, stream, wanted)
+            return algorithm(self, stream, wanted)
         except RuntimeError as error:
             refused.append(error)
             raise
 
-    monkeypatch.setattr(ProductPrimitive, "_plan", forgetful)
+    monkeypatch.setattr(ProductPrimitive, "_algorithm", forgetful)
     model, w = perceptron
     loaded = load(model)
     for _ in range(4):
