@@ -44,10 +44,14 @@ def _cat(c: AtenCall, a: Arguments) -> Any:
     return ops.concat(parts, a.dim) if len(parts) > 1 else parts[0]
 
 
-def _slice_scatter(c: AtenCall, a: Arguments) -> Any:
+def _replaced(c: AtenCall, a: Arguments) -> Any:
+    """Replace a part of an axis, or an element of it."""
     x, new, axis = a.self, c.cast(a.src), a.dim % len(a.self.shape)
     size = x.shape[axis]
-    begin, end, step = slice(a.start, a.end, a.step).indices(size)
+    if a.index is not None:
+        new = new.reshape((*x.shape[:axis], 1, *x.shape[axis + 1 :]))
+    first, last = (a.start, a.end) if a.index is None else (a.index % size, a.index % size + 1)
+    begin, end, step = slice(first, last, a.step).indices(size)
     if step == 1:
         parts = [(0, begin, x), (begin, end, new), (max(begin, end), size, x)]
         kept = [one if one is new else _cut(one, axis, slice(low, high)) for low, high, one in parts if low < high]
@@ -137,7 +141,7 @@ add({
     "cat": _cat,
     "repeat": lambda _, a: ops.repeat(a.self, *a.repeats) if a.repeats else a.self,
     "flip": lambda _, a: ops.flip(a.self, tuple(a.dims)) if a.dims else a.self,
-    "slice_scatter": _slice_scatter,
+    "slice_scatter select_scatter": _replaced,  # the decomposition's strides are not those of eager mode
     "constant_pad_nd": _pad,
     "full full_like": lambda c, a: c.filled(a.fill_value),
     "scalar_tensor": lambda c, a: c.cast(a.s),
