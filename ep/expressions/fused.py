@@ -20,10 +20,11 @@ from ep.expressions.explanation import Explanation
 from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
 from ep.expressions.program import Program
-from ep.expressions.repetition import MOST_TEMPORARY, Repetition
+from ep.expressions.repetition import Repetition
 from ep.expressions.static import static_key
 from ep.expressions.trace import Trace, refusal
 from ep.include.arrays import Array, Operands, Placed
+from ep.include.recording import MOST_TEMPORARY
 from ep.include.shown import shown
 from ep.ops.devices import arrays_of, recording, with_scalars
 from ep.run.call_key import call_key

@@ -201,9 +201,9 @@ class Lowering:
         launches, self._renamed[k], shapes, _ = prepared
         read = [*map(self._buffer, node.inputs)]
         written = [self._result(one, True) for one in range(node.position, node.position + len(shapes))]
-        # a function of another package may compute without launches, which its recording would not have
         steps = launches.of(read, *written).steps if isinstance(launches, Plan) else [Call(launches, read, written)]
         self._add(k, *steps)
+        # a function of another package may compute without launches, which its recording would not have
         self.is_repeatable &= isinstance(launches, Plan) and launches.is_repeatable
         if steps:
             self.counted.add(len(self._steps) - 1)

@@ -7,17 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ep.include.arrays import Array, Arrays
-from ep.include.recording import Repeat, results_in
+from ep.include.recording import MOST_TEMPORARY, Repeat, results_in
 
 _RECORDINGS: Final = 2
 """The most recordings of a program in the same memory. After these all calls are computed in Python."""
 
 _MOST_REFUSED: Final = 8
 """After more refused calls, one after another, the launches are no longer repeated."""
-
-MOST_TEMPORARY: Final = 2**20
-"""The most bytes of intermediate values of a program without an arena whose calls are repeated. All of them are in
-memory at once; launches on more take so long that Python adds little."""
 
 
 class RecordedCall(NamedTuple):

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ep.include.arrays import Array, Arrays
+
+MOST_TEMPORARY: Final = 2**20
+"""The most bytes of temporary values without planned memory in repeated launches. All of them are in memory at once;
+launches on more take so long that Python adds little."""
 
 RecordedFunction = Callable[[Arrays, Sequence[Array], Sequence[Array]], list[Array]]
 """A function (arrays, inputs, values) that computes with recorded launches, and returns its results.

@@ -11,7 +11,7 @@ from ep.common.primitive.product import Product, Walk
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.product.cut import cut, cut_depth
-from ep.cpu.engine.product.state import AXES, PRODUCT
+from ep.cpu.engine.product.state import AXES, PRODUCT, SIZES
 from ep.cpu.shared.layout import Words
 from ep.include.primitive.window_map import WindowMap
 
@@ -20,7 +20,6 @@ Array = np.ndarray[Any, Any]
 MOST_STEP: Final = 4
 """The longest step from window to window that is read in vectors: as many vectors are read as for a step of 1."""
 _READ_BEHIND: Final = 64  # bytes of bits that are read behind those of the last columns, at most
-_SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
 _WINDOWS: Final = adjacent(PRODUCT, "window_rows", "window_columns", "window_ends")
 _INSIDE: Final = adjacent(PRODUCT, "window_inside", "window_outside")
 _AXES: Final = adjacent(AXES, "num_axes", "dims")
@@ -54,7 +53,7 @@ class ProductPlan(LoopNest):
             row_parts, column_parts = cut(m, n, work, num_batches)
             num_blocks = row_parts * column_parts * num_batches
             parts = row_parts, column_parts, cut_depth(m, n, max(k, num_terms), work * num_batches, num_blocks)
-        self.set_words(_SIZES, (m, n, k, num_batches, num_terms, *parts))
+        self.set_words(SIZES, (m, n, k, num_batches, num_terms, *parts))
         if windows is not None:
             self._tables = [Words(one) for one in (windows.rows, windows.columns, _ends(windows))]
             self.set_words(_WINDOWS, [one.address for one in self._tables])  # compiled code has their addresses

@@ -28,7 +28,7 @@ from ep.cpu.compile.vectors import (
     stored_bits,
     sum_in_any_order,
 )
-from ep.cpu.engine.product.shape import tile_shape
+from ep.cpu.engine.product.shape import lanes_of, num_registers
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
@@ -93,8 +93,7 @@ def dots_form(
     rows: int,
 ) -> DotsForm:
     """Return the form that suits layers of `rows` rows of windows, and the processor."""
-    vector_bytes = tile_shape().vector_bytes
-    lanes, registers = vector_bytes // arithmetic_of(data_type).itemsize, 32 if vector_bytes == 64 else 16
+    lanes, registers = lanes_of(arithmetic_of(data_type)), num_registers()
     each = [
         DotsForm(data_type, kernel, strides, dilations, count, lanes, registers)
         for count in range(1, min(rows, _MOST_ROWS) + 1)

@@ -10,26 +10,23 @@ import math
 from functools import cache
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from ep.common.native.words import load_word
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import release, set_bytes, storer
-from ep.cpu.engine.loop_nest import LoopNest, adjacent
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_dots import DotsForm, dots_form, dots_totals, window_dots
-from ep.cpu.engine.product.plane_rows import phases_of, plane_packer, reach_of
+from ep.cpu.engine.product.plane_rows import AXES, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.results import results_merger
-from ep.cpu.engine.product.state import PLANES, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import PLANES, PRODUCT, PRODUCT_LAUNCH, SIZES
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.fetch import fetch_first
 from ep.cpu.shared.layout import Words, layout
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 
-_AXES: Final = 3
 _LINE: Final = 64  # bytes
 _PACKED_BYTES: Final = 16 * 1024  # of a part, if rows and columns can be divided so: a half of L1
 _MOST_BYTES: Final = 1 << 25  # of a part in any case
@@ -38,8 +35,6 @@ _MOST_VECTORS: Final = 16  # of a row of a part: their products are added up one
 _MOST_ADDED: Final = 8  # sums of rows that are added up in the arithmetic type
 _LEAST_WORK: Final = 1 << 18  # multiplications of a block, if planes are shared
 _FETCHED: Final = 4096  # the most bytes of the next plane that are prefetched: its first part, or all of it
-_SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
-_TASK: Final = adjacent(PRODUCT, "task")
 
 _PARTS: Final = layout("ProductParts", PLANES, part_rows=1, part_columns=1)
 
@@ -70,16 +65,13 @@ class PlaneProductsPlan(LoopNest):
         images, places, num_windows = windows.planes // groups, math.prod(windows.kernel), math.prod(windows.counts)
         filled, form = _formed(windows, data_type)
         parts = _parts(filled, form)
-        words = np.zeros(_PARTS.num_words, np.int64)
-        for field in ("sizes", "counts", "before"):
-            words[getattr(_PARTS, field) :][:_AXES] = getattr(filled, field)
-        words[_PARTS.groups], words[_PARTS.bytes] = groups, parts.bytes
+        words = plane_words(_PARTS, filled, groups, parts.bytes)
         words[_PARTS.part_rows], words[_PARTS.part_columns] = parts.rows, parts.columns
         self._planes = Words(words)  # compiled code has the address
         work, units = images * num_windows * filters * places, images * filled.counts[0]
         depth_parts = max(min(_ENOUGH_BLOCKS // groups, units, work // _LEAST_WORK), 1)
-        self.set_words(_SIZES, (filters, places, num_windows, groups, images, 1, 1, depth_parts))
-        self.set_words(_TASK, (products_task(form),))
+        self.set_words(SIZES, (filters, places, num_windows, groups, images, 1, 1, depth_parts))
+        self.set_words(PRODUCT.task, (products_task(form),))
         self.set_words(PRODUCT.planes, (self._planes.address,))
 
 
@@ -90,7 +82,7 @@ def fits(windows: PlaneWindows, data_type: DataType) -> bool:
 
 def _formed(windows: PlaneWindows, data_type: DataType) -> tuple[PlaneWindows, DotsForm]:
     """Return the windows along three axes, and the form of the code that multiplies them."""
-    filled = along_axes(windows, _AXES)
+    filled = along_axes(windows, AXES)
     of_windows = filled.kernel, filled.strides, filled.dilations
     return filled, dots_form(data_type, *of_windows, filled.counts[1])  # type: ignore[arg-type]
 
@@ -156,7 +148,7 @@ def products_task(form: DotsForm) -> int:
             load_word(launch, PRODUCT_LAUNCH.c),
         )
         values_bytes, plane_bytes = filters * layers * rows * columns * size, size
-        for axis in range(_AXES):
+        for axis in range(AXES):
             plane_bytes *= load_word(words, PLANES.sizes + axis)
         num_sums = filters * places * lanes
         memory = allocate_for(launch, num_bytes + num_sums * (wide_size + double) + _LINE)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any, Final
 
+import numpy as np
+
 from ep.common.native.emitted import emitted
 from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import widened
@@ -32,9 +34,22 @@ from ep.cpu.compile.vectors import (
 from ep.cpu.engine.product.state import PLANES
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
+from ep.include.primitive.plane_windows import PlaneWindows
+
+AXES: Final = 3
+"""The axes of planes; fewer are filled up."""
 
 _MOST_VECTORS: Final = 4
 """The longest stride for which vectors are divided; as many are read for one of each phase."""
+
+
+def plane_words(fields: Any, windows: PlaneWindows, groups: int, num_bytes: int) -> np.ndarray[Any, Any]:
+    """Return the words of a layout that begins as `PLANES`, for windows along three axes; the words behind are 0."""
+    words = np.zeros(fields.num_words, np.int64)
+    for field in ("sizes", "counts", "before"):
+        words[getattr(fields, field) :][:AXES] = getattr(windows, field)
+    words[fields.groups], words[fields.bytes] = groups, num_bytes
+    return words
 
 
 def phases_of(places: int, stride: int, dilation: int) -> list[int]:

@@ -10,8 +10,6 @@ import math
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
@@ -19,13 +17,13 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, release, storer
-from ep.cpu.engine.loop_nest import LoopNest, adjacent
+from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.plane_rows import phases_of, plane_packer, reach_of
+from ep.cpu.engine.product.plane_rows import AXES, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
-from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PLANES, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.shape import num_registers, tile_shape
+from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PLANES, PRODUCT, PRODUCT_LAUNCH, SIZES
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.machine.caches import last_level_caches
@@ -34,15 +32,12 @@ from ep.cpu.shared.state import SETTINGS, STATE
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 
-_AXES: Final = 3
 _LINE: Final = 64  # bytes
 _PACKED_BYTES: Final = 24 * 1024  # of a part, if rows and columns can be divided so: a half to three quarters of L1
 _MOST_BYTES: Final = 1 << 25  # of a part in any case
 _ENOUGH_PARTS: Final = 8
 _MOST_ROWS: Final = 4  # of a tile
 _MOST_VECTORS: Final = 8
-_SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
-_TASK: Final = adjacent(PRODUCT, "task")
 
 _PARTS: Final = layout(
     "PlaneParts",
@@ -89,14 +84,11 @@ class PlanesPlan(LoopNest):
         planes, kernel = windows.planes, math.prod(windows.kernel)
         if signature is not None:
             self.set_checks(counts, in_place=False)
-        filled = along_axes(windows, _AXES)
+        filled = along_axes(windows, AXES)
         parts, maps = _parts(filled, data_type, maps=signature is None), signature is None
-        words = np.zeros(_PARTS.num_words, np.int64)
-        for field in ("sizes", "counts", "before"):
-            words[getattr(_PARTS, field) :][:_AXES] = getattr(filled, field)
-        for field in ("row_parts", "block_parts", "blocks", "wide_blocks", "bytes"):
+        words = plane_words(_PARTS, filled, groups, parts.bytes)
+        for field in ("row_parts", "block_parts", "blocks", "wide_blocks"):
             words[getattr(_PARTS, field)] = getattr(parts, field)
-        words[_PARTS.groups] = groups
         self._planes = Words(words)  # compiled code has the address
         of_plane, num_windows = filled.counts[0] * parts.row_parts * parts.block_parts, math.prod(windows.counts)
         words[_PARTS.mapped] = of_plane if by_planes else 1
@@ -104,8 +96,8 @@ class PlanesPlan(LoopNest):
             words[_PARTS.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
         self.may_stream = max(windows.num_elements()) * data_type.itemsize > last_level_caches(1) // 4
         column_parts = of_plane // int(words[_PARTS.mapped])
-        self.set_words(_SIZES, (filters, num_windows, kernel, planes, 1, 1, column_parts, 1))
-        self.set_words(_TASK, (planes_task(parts.form, maps),))
+        self.set_words(SIZES, (filters, num_windows, kernel, planes, 1, 1, column_parts, 1))
+        self.set_words(PRODUCT.task, (planes_task(parts.form, maps),))
         self.set_words(PRODUCT.planes, (self._planes.address,))
 
 
@@ -114,7 +106,7 @@ def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
     (layers, height, width), (_, row_stride, stride) = windows.kernel, windows.strides
     _, row_dilation, dilation = windows.dilations
     num_layers, rows, columns = windows.counts
-    wide, registers = arithmetic_of(data_type), 16 if tile_shape().vector_bytes == 32 else 32  # AVX2 has 16
+    wide, registers = arithmetic_of(data_type), num_registers()
     lanes = tile_shape().vector_bytes // wide.itemsize
     vectors, reach = -(-columns // lanes), reach_of(width, stride, dilation)
     num_phases = phases_of(width, stride, dilation)[-1] + 1
@@ -158,7 +150,7 @@ def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
 
 def fits(windows: PlaneWindows, data_type: DataType) -> bool:
     """Return whether the memory for a part of the planes is not too large: windows may have far-away places."""
-    return _parts(along_axes(windows, _AXES), data_type, maps=True).bytes <= _MOST_BYTES
+    return _parts(along_axes(windows, AXES), data_type, maps=True).bytes <= _MOST_BYTES
 
 
 @cache
@@ -260,7 +252,7 @@ def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
         product = load_word(launch, PRODUCT_LAUNCH.product)
         words, planes = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.num_batches)
         num_bytes, written = planes * size, planes * load_word(product, PRODUCT.m) * size_of_result
-        for axis in range(_AXES):
+        for axis in range(AXES):
             num_bytes *= load_word(words, _PARTS.sizes + axis)
         written *= load_word(product, PRODUCT.n)
         num_bytes += written

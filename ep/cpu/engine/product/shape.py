@@ -32,6 +32,11 @@ def tile_shape() -> Shape:
     return Shape(8, 64) if target.has("avx512f", "avx512bw") else Shape(4, 32)
 
 
+def num_registers() -> int:
+    """Return the number of the target processor's registers for vectors: AVX2 has 16."""
+    return 16 if tile_shape().vector_bytes == 32 else 32
+
+
 def rows_of(vectors: int) -> int:
     """Return the number of rows of a tile of `vectors` vectors of columns, at most `VECTORS`.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.cpu.engine.loop_nest import adjacent
 from ep.cpu.engine.product.parts import STRIPS, WAYS
 from ep.cpu.shared.layout import ADDRESS, addresses, layout
 from ep.cpu.shared.state import STATE
@@ -52,6 +53,9 @@ PRODUCT: Final = layout(
     terms=AXES.num_words,  # the start of the operands of each product, relative to these
 )
 """A product to compute: the plan of a launch, or made by the launch."""
+
+SIZES: Final = adjacent(PRODUCT, "m", "n", "k", "num_batches", "num_terms", "row_parts", "column_parts", "depth_parts")
+"""The first of the words of a product that say its sizes, and how it is cut."""
 
 PLANES: Final = layout("Planes", groups=1, sizes=3, counts=3, before=3, bytes=1)
 """The windows of planes along three axes. bytes: of memory for a packed part of a plane, and what belongs to it."""

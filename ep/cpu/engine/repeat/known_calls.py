@@ -33,10 +33,9 @@ from ep.cpu.engine.repeat.launch_list import are_expected, is_free
 from ep.cpu.engine.repeat.recording import CpuRecording
 from ep.cpu.shared.layout import layout
 from ep.include.arrays import CallFinder, PlannedCall
-from ep.include.recording import Repeat
+from ep.include.recording import MOST_TEMPORARY, Repeat
 
 _MOST_ARRAYS: Final = 72  # of a call: operands, results and temporary values
-_MOST_TEMPORARY: Final = 2**20  # bytes; launches on more take so long that Python adds little
 
 _CALL: Final = layout(
     "KnownCall",
@@ -118,7 +117,7 @@ def _repeat(call: PlannedCall, operands: Sequence[Any]) -> Repeat | None:
     recording = CpuRecording(computes=False)
     repeat = recording.record(function, [np.empty(one.shape, one.dtype) for one in operands], (), (), ())
     temporary = sum(one.nbytes for one in repeat.written[len(call.shapes) :])
-    if repeat.run is None or temporary > _MOST_TEMPORARY or len(operands) + len(repeat.written) > _MOST_ARRAYS:
+    if repeat.run is None or temporary > MOST_TEMPORARY or len(operands) + len(repeat.written) > _MOST_ARRAYS:
         return None
     return repeat
 
