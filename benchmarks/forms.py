@@ -110,17 +110,17 @@ def _gains(name: str, real_type: Any, without: int, with_it: int, seconds: float
 
 def _call(kernel: int, name: str, x: np.ndarray[Any, Any], y: np.ndarray[Any, Any]) -> Callable[[], None]:
     """Return a call of a row kernel on x, which is both operands of a function of two."""
-    from ep.cpu.engine.map.inner_loop import INNER, INNER_WORDS
-    from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS
+    from ep.cpu.engine.map.inner_loop import InnerContext
+    from ep.cpu.shared.context import Context
 
-    state, words = np.zeros(64, np.int64), np.zeros(max(INNER_WORDS, CONTEXT_WORDS), np.int64)
-    fields = INNER if _has_two(name) else CONTEXT
+    state, words = np.zeros(64, np.int64), np.zeros(max(InnerContext.num_words, Context.num_words), np.int64)
+    fields = InnerContext if _has_two(name) else Context
     words[fields.dst], words[fields.state] = y.ctypes.data, state.ctypes.data
     if _has_two(name):
-        words[INNER.src : INNER.src + 2], words[INNER.step : INNER.step + 2] = x.ctypes.data, 1
-        words[INNER.dst_size] = x.itemsize
+        words[InnerContext.src :][:2], words[InnerContext.step :][:2] = x.ctypes.data, 1
+        words[InnerContext.dst_size] = x.itemsize
     else:
-        words[CONTEXT.sources] = x.ctypes.data
+        words[Context.sources] = x.ctypes.data
     task = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(kernel)
     first, kept = int(_has_two(name)), (state, words, x, y)
 

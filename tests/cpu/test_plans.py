@@ -5,10 +5,11 @@ import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
 from ep.common.bounded_cache import KEPT
+from ep.common.native.fields import word, words
+from ep.common.native.record import Record
 from ep.common.primitive.broadcast import StridedWalk
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.move.run_writer import transposed, transposing_writers
-from ep.cpu.shared.layout import layout
 from ep.include import primitive as primitives
 from ep.include.primitive import CopyNdFactory
 from ep.include.primitive.blas import BlasTransposeType
@@ -68,14 +69,18 @@ def test_a_box_that_moves_within_one_array_at_several_distances(rng):
 
 
 def test_words_that_are_written_at_once():
-    fields = layout("Some", first=1, second=2, third=1)
-    plan = LoopNest(fields)
-    plan.set_words(adjacent(fields, "second", "third"), (5, -6, 2**63 - 1))
+    class Some(Record):
+        first = word()
+        second = words(2)
+        third = word()
+
+    plan = LoopNest(Some)
+    plan.set_words(adjacent(Some, "second", "third"), (5, -6, 2**63 - 1))
     assert plan.words.tolist() == [0, 5, -6, 2**63 - 1]
     with pytest.raises(OverflowError, match=str(2**63)):
         plan.set_words(0, (2**63,))
     with pytest.raises(ValueError, match="follow one another"):
-        adjacent(fields, "first", "third")
+        adjacent(Some, "first", "third")
 
 
 @pytest.mark.parametrize("streamed_from", [0, 2**62])

@@ -13,7 +13,7 @@ from ep import DataType, DeviceManagerRegistry, DeviceType, ReduceOp, RequirePri
 from ep.common.primitive import signatures
 from ep.common.primitive.reduce_shape import as_reduce_shape
 from ep.common.stored_types import carried_as
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN, TILE_BYTES, reduce_plan
+from ep.cpu.engine.reduce.plan import TILE_BYTES, ReduceLoops, reduce_plan
 from ep.cpu.engine.reduce.values import is_compensated, num_parts
 from ep.include import primitive as p
 from ep.testing.reductions import check_close, draw
@@ -271,7 +271,7 @@ def test_plans_stay_within_their_tiles(dims, axes):
         (ReduceOp.kAny, T.kInt8),
     ):
         plan = reduce_plan(signatures.REDUCE, op, data_type, shape.simplified(), shape.counts())
-        words = {name: int(plan.words[place]) for name, place in REDUCE_PLAN._asdict().items() if name != "num_words"}
+        words = {name: int(plan.words[place]) for name, place in ReduceLoops._asdict().items() if name != "num_words"}
         size = carried_as(op, data_type).itemsize * (2 if is_compensated(op, data_type) else 1)
         assert words["tile"] * words["group"] * num_parts(op, data_type) * size <= TILE_BYTES
         assert words["tile"] * words["tiles"] >= words["width"]

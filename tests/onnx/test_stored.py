@@ -16,10 +16,10 @@ import ep.onnx
 from ep.common import bounded_cache
 from ep.common.arrays.constants import CONSTANTS
 from ep.common.native import machine_code
+from ep.common.native.record import Words
 from ep.common.plans import stored_plan
 from ep.cpu.device_manager import CACHE
 from ep.cpu.engine.repeat import image
-from ep.cpu.shared.layout import Words
 from ep.include.process import section
 from ep.onnx.errors import ModelError
 from ep.ops.kernels import Kernel

@@ -17,15 +17,13 @@ from typing import Any, Final
 
 import numpy as np
 
-# struct PyArrayObject_fields, after the header, whose last word is the type
+from ep.common.native.objects import ArrayObject, FloatObject, Object, TupleObject
+
 _HEADER: Final = object.__basicsize__
-TYPE, DATA, NUM_DIMS, DIMS, STRIDES, DTYPE, FLAGS = (_HEADER + offset for offset in (-8, 0, 8, 16, 24, 40, 48))
-
-# struct PyFloatObject
-FLOAT_VALUE = _HEADER
-
-# struct PyTupleObject
-TUPLE_LENGTH, TUPLE_ITEMS = _HEADER, tuple.__basicsize__
+TYPE, FLOAT_VALUE = 8 * Object.type, 8 * FloatObject.bits
+TUPLE_LENGTH, TUPLE_ITEMS = 8 * TupleObject.length, 8 * TupleObject.items
+DATA, NUM_DIMS, DIMS = 8 * ArrayObject.data, 8 * ArrayObject.num_dims, 8 * ArrayObject.dims
+STRIDES, DTYPE, FLAGS = 8 * ArrayObject.strides, 8 * ArrayObject.dtype, 8 * ArrayObject.flags
 
 # an object of a class with slots, which follow the header in the order of their names
 FIRST_SLOT, SECOND_SLOT, THIRD_SLOT = (_HEADER + offset for offset in (0, 8, 16))

@@ -65,8 +65,13 @@ def stack_words(typing_context: Any, count: Any) -> Any:
     size = count.literal_value
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM splits into single words
-            words = builder.alloca(_WORD, size)
-        return builder.ptrtoint(words, _WORD)
+        return stack_memory(builder, size)
 
     return types.int64(count), generate
+
+
+def stack_memory(builder: Any, count: int) -> Any:
+    """Return the address of `count` new words on the stack."""
+    with builder.goto_entry_block():  # not `alloca_once`, whose zeros LLVM splits into single words
+        words = builder.alloca(_WORD, count)
+    return builder.ptrtoint(words, _WORD)

@@ -13,6 +13,7 @@ from llvmlite import ir
 
 from ep.common.native.external import External
 from ep.common.native.on_demand import cgutils, registry, types
+from ep.common.native.pointer_code import PointerValue
 from ep.cpu.compile.target import vector_width
 from ep.cpu.compile.vectors import WORD, load
 
@@ -45,6 +46,10 @@ class Code:
             return self.call(function, words, [types.int64] * len(words))[0]
         kind = ir.FunctionType(ir.VoidType(), [WORD] * len(words))
         return self.builder.call(cgutils.get_or_insert_function(self.builder.module, kind, function.symbol), words)
+
+    def pointer(self, element: Any, address: Any) -> PointerValue:
+        """Return a pointer to elements of a class, such as `Context`, at an address."""
+        return PointerValue(self.builder, element, address)
 
     def load_word(self, address: Any, index: int) -> Any:
         """Return word `index` at an address."""

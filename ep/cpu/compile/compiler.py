@@ -37,7 +37,7 @@ def compile_task(
         from ep.cpu.compile.lowering import Kernel, LightKernel, StreamingKernel
 
         pipeline = StreamingKernel if streaming else LightKernel if light else Kernel
-        return _c_function(function, num_words, types.void, pipeline)
+        return _c_function(function, types.void, pipeline)
 
     name += ".streaming" * streaming
     return _addresses(name, function, f"task of {num_words}{' light' * light}", compiled)[0]
@@ -50,6 +50,7 @@ def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]
     """
 
     def compiled() -> tuple[Any, list[str]]:
+        from ep.common.native.pointers import argument_types
         from ep.cpu.compile.libraries import KernelLibrary
         from ep.cpu.compile.lowering import add_c_function
 
@@ -57,7 +58,7 @@ def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]
         library, symbols = KernelLibrary(context.codegen(), name), []
         for function in functions:
             task = separate(function).make(function)  # not that of an equal function: a kernel's symbols are its own
-            arguments = (types.int64,) * function.__code__.co_argcount
+            arguments = argument_types(function)
             task.compile(types.void(*arguments))
             result = task.overloads[arguments]
             library.add_linking_library(result.library)
@@ -96,16 +97,18 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
     def compiled() -> tuple[Any, list[str]]:
         from ep.cpu.compile.lowering import Kernel
 
-        return _c_function(function, num_words, types.int64, Kernel)
+        return _c_function(function, types.int64, Kernel)
 
     return _addresses(name, function, f"function of {num_words}", compiled)[0]
 
 
-def _c_function(function: Callable[..., Any], num_words: int, result_type: Any, pipeline: Any) -> tuple[Any, list[str]]:
+def _c_function(function: Callable[..., Any], result_type: Any, pipeline: Any) -> tuple[Any, list[str]]:
     """Compile a function of words; return its library and its symbol."""
     from numba.core.ccallback import CFunc
 
-    signature, options = ((types.int64,) * num_words, result_type), {"nopython": True, **OPTIONS}
+    from ep.common.native.pointers import argument_types
+
+    signature, options = (argument_types(function), result_type), {"nopython": True, **OPTIONS}
     result = CFunc(function, signature, {}, options, pipeline_class=pipeline)._compile_uncached()
     return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 

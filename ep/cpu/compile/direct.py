@@ -19,7 +19,7 @@ from numba.core import cgutils, errors, funcdesc, types
 from numba.core.bytecode import FunctionIdentity
 from numba.core.callconv import RETCODE_OK
 
-from ep.cpu.compile.direct_calls import NUMBERS, Several, StaticObject, Value
+from ep.cpu.compile.direct_calls import SCALARS, Several, StaticObject, Value
 from ep.cpu.compile.direct_values import Values
 from ep.cpu.compile.sections import NONE_LOCAL, Sections
 from ep.cpu.compile.syntax import Names, Unsupported, tree_of
@@ -56,7 +56,7 @@ def lowered(function: Any, state: Any, library: Any, how: Any) -> Any:
     Raises one of NOT_WRITTEN if the function has something that only Numba compiles.
     """
     kinds = tuple(state.args)
-    are_numbers = all(isinstance(kind, NUMBERS) and not isinstance(kind, types.Literal) for kind in kinds)
+    are_numbers = all(isinstance(kind, SCALARS) and not isinstance(kind, types.Literal) for kind in kinds)
     if not isinstance(function, FunctionType) or not are_numbers:
         raise Unsupported
     definition, names = tree_of(function)
@@ -141,11 +141,8 @@ class _Writer:
             self._assign_to(target, found)
 
     def _write_AugAssign(self, statement: ast.AugAssign) -> None:
-        if not isinstance(statement.target, ast.Name):
-            raise Unsupported
-        before = ast.Name(statement.target.id, ast.Load())
-        found = self._values.operation(statement.op, *self._values.find_all([before, statement.value]))
-        self._values.assign(statement.target.id, found)
+        found = self._values.operation(statement.op, *self._values.find_all([statement.target, statement.value]))
+        self._assign_to(statement.target, found)
 
     def _write_Return(self, statement: ast.Return) -> None:
         self._return(StaticObject(None) if statement.value is None else self._values.find(statement.value))
@@ -232,6 +229,9 @@ class _Writer:
     def _assign_to(self, target: ast.expr, found: Any) -> None:
         if isinstance(target, ast.Name):
             self._values.assign(target.id, found)
+            return
+        if isinstance(target, ast.Attribute | ast.Subscript):
+            self._values.write(target, found)
             return
         if not isinstance(target, ast.Tuple):
             raise Unsupported

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from numba.core import cgutils, funcdesc, types, typing
 
+from ep.common.native.pointers import Pointer
 from ep.cpu.compile.sections import Sections
 from ep.cpu.compile.syntax import Unsupported
 
@@ -23,6 +24,8 @@ _OPERATORS: Final[dict[type[ast.AST], Callable[..., Any]]] = {
 _NOT_FOLDED: Final = operator.truediv, operator.lshift, operator.rshift
 _MOST_FOLDED: Final = 2**62
 NUMBERS: Final = types.Number, types.Boolean
+SCALARS: Final = *NUMBERS, Pointer
+"""The types of variables and arguments."""
 _OF_NUMBERS: Final = min, max, abs
 """The functions of Python whose code is looked up as that of operators."""
 
@@ -72,6 +75,11 @@ class Operations:
         value = self._context.get_constant_generic(self._builder, types.unliteral(kind), found.value)
         return Value(value, types.maybe_literal(found.value) or kind)
 
+    def _number_of(self, found: Any) -> Value:
+        """Return a value, and the address for a pointer."""
+        value = self.value_of(found)
+        return Value(value.value, types.int64) if isinstance(value.kind, Pointer) else value
+
     def operation(self, symbol: ast.AST, *operands: Any) -> Any:
         """Return the result of an operator."""
         function = _OPERATORS.get(type(symbol))
@@ -103,7 +111,7 @@ class Operations:
 
     def of_numbers(self, function: Any, given: Sequence[Any]) -> Any:
         """Return the result of an operator, or a function of Python, on numbers."""
-        values = [self.value_of(one) for one in given]
+        values = [self._number_of(one) for one in given]
         kinds = tuple(types.unliteral(one.kind) for one in values)
         if not all(isinstance(kind, NUMBERS) for kind in kinds):
             raise Unsupported

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from llvmlite import ir
 from numba.core import types
 
-from ep.cpu.compile.direct_calls import NUMBERS, Operations, Several, StaticObject, Value
+from ep.common.native.pointer_code import read_field, read_item, write_item
+from ep.common.native.pointers import Pointer, field_of, field_type, item_type
+from ep.cpu.compile.direct_calls import SCALARS, Operations, Several, StaticObject, Value
 from ep.cpu.compile.sections import Sections
 from ep.cpu.compile.syntax import Names, Unsupported
+
+_WORD: Final = ir.IntType(64)
 
 
 class Values(Operations):
@@ -25,7 +30,7 @@ class Values(Operations):
         """Assign a number to a variable of the function."""
         value = self.value_of(found)
         kind = types.unliteral(value.kind)
-        if not isinstance(kind, NUMBERS):
+        if not isinstance(kind, SCALARS):
             raise Unsupported
         if name not in self._variables:
             self._variables[name] = self.temporary(kind), kind
@@ -117,12 +122,44 @@ class Values(Operations):
 
     def _of_Attribute(self, node: ast.Attribute) -> Any:
         of = self.find(node.value)
-        if not isinstance(of, StaticObject):
+        if isinstance(of, StaticObject):
+            return StaticObject(getattr(of.value, node.attr))
+        field = self._field(of, node.attr)
+        return Value(read_field(self._builder, field, of.value), field_type(field))
+
+    def _field(self, of: Any, name: str) -> Any:
+        field = field_of(of.kind, name) if isinstance(of, Value) and isinstance(of.kind, Pointer) else None
+        if field is None:
             raise Unsupported
-        return StaticObject(getattr(of.value, node.attr))
+        return field
+
+    def write(self, target: ast.Attribute | ast.Subscript, found: Any) -> None:
+        """Write a field of a record, or a number behind a pointer."""
+        if isinstance(target, ast.Attribute):
+            of = self.find(target.value)
+            field = self._field(of, target.attr)
+            is_written, index, kind = field.is_value, _WORD(field), field_type(field)
+        else:
+            of, index = self._item(target)
+            kind = item_type(of.kind.element)
+            is_written = not isinstance(kind, Pointer)
+        if not is_written:
+            raise Unsupported
+        write_item(self._builder, of.value, index, self._cast(self.value_of(found), kind))
+
+    def _item(self, node: ast.Subscript) -> tuple[Any, Any]:
+        """Return a pointer, and the index of an element."""
+        of, index = self.find_all([node.value, node.slice])
+        if not isinstance(of, Value) or not isinstance(of.kind, Pointer):
+            raise Unsupported
+        return of, self._cast(self.value_of(index), types.int64)
 
     def _of_Subscript(self, node: ast.Subscript) -> Any:
-        of, index = self.find(node.value), self.find(node.slice)
+        of = self.find(node.value)
+        if isinstance(of, Value):
+            of, index = self._item(node)
+            return Value(read_item(self._builder, of.kind.element, of.value, index), item_type(of.kind.element))
+        index = self.find(node.slice)
         if not isinstance(of, StaticObject) or not isinstance(index, StaticObject) or not isinstance(of.value, tuple):
             raise Unsupported
         return StaticObject(of.value[index.value])
@@ -200,7 +237,7 @@ class Values(Operations):
             found = types.unliteral(value.kind)
             if place is None:
                 place, kind = self.temporary(found), found
-            if found != kind or not isinstance(kind, (*NUMBERS, types.BaseTuple)):
+            if found != kind or not isinstance(kind, (*SCALARS, types.BaseTuple)):
                 raise Unsupported
             sections.assign(place, value.value)
             sections.go(done)

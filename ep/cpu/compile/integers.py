@@ -3,9 +3,8 @@
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.object_layout import TYPE
+from ep.common.native.objects import Object
 from ep.common.native.python_calls import as_ssize, clear_error, error_occurred, type_flags
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import WORD
 
@@ -28,7 +27,7 @@ def as_word(number):
 
     No method of a class of Python is called: Launch in Python calls it, once, and raises its exception.
     """
-    flags = type_flags(load_word(number + TYPE, 0))
+    flags = type_flags(Object.at(number).type)
     if flags & _IS_CLASS != 0 and flags & _IS_INT == 0:
         return _INVALID
     value = as_ssize(number, _CLIP)

@@ -13,6 +13,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing import signature
 
+from ep.common.native.pointers import Pointer, argument_types
 from ep.common.native.wrapping import wrap
 from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.direct import NOT_WRITTEN, lowered
@@ -213,10 +214,21 @@ def _not_callable(lowered: Any, library: Any) -> Any:
 
 
 class _OfNumbers(CPUDispatcher):
-    """A function that is compiled once for all integers; Numba would compile it for each constant."""
+    """A function that is compiled once for all integers; Numba would compile it for each constant.
+
+    An argument whose annotation is a class of records is a pointer to these, also where an address is given.
+    """
+
+    def __init__(self, py_func: Any, *args: Any, **options: Any) -> None:
+        super().__init__(py_func, *args, **options)
+        self._declared = argument_types(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template(tuple(map(types.unliteral, args)), kws)
+        given = [types.unliteral(kind) for kind in args]
+        for number, (kind, expected) in enumerate(zip(given, self._declared, strict=False)):
+            if isinstance(expected, Pointer) and isinstance(kind, Pointer | types.Integer):
+                given[number] = expected
+        return super().get_call_template(tuple(given), kws)
 
 
 def dispatcher(function: Callable[..., Any], pipeline: type[compiler.CompilerBase], options: Mapping[str, Any]) -> Any:

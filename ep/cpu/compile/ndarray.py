@@ -7,53 +7,46 @@ Python checks handle the arguments, or explain the error.
 
 from __future__ import annotations
 
-from ep.common.native.object_layout import (
-    DATA,
-    DIMS,
-    DTYPE,
-    FLAGS,
-    NUM_DIMS,
-    TYPE,
-)
-from ep.common.native.words import load_int, load_word
+from ep.common.native.objects import ArrayObject
+from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.shared.state import TYPE_WORDS
 
 
 @jit
-def data_of(words):
+def data_of(words: ArrayObject):
     """Return the address of the data of a word array, which needs no check."""
-    return load_word(words + DATA, 0)
+    return words.data
 
 
 @jit
-def array_data(array, ndarray_type, dtype, num_elements, flags):
+def array_data(array: ArrayObject, ndarray_type, dtype, num_elements, flags):
     """Return the address of an array's data, or 0 if the array is not as expected.
 
     array, ndarray_type, dtype: addresses of the object, of numpy.ndarray and of the expected dtype object.
     num_elements: the minimum number of elements.
     flags: READABLE or WRITABLE.
     """
-    if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != dtype:
+    if array.type != ndarray_type or array.dtype != dtype:
         return 0
-    if load_int(array + FLAGS) & flags != flags:
+    if array.flags & flags != flags:
         return 0
     size = 1
-    dims = load_word(array + DIMS, 0)
-    for axis in range(load_int(array + NUM_DIMS)):
+    dims = array.dims
+    for axis in range(array.num_dims):
         size *= load_word(dims, axis)
-    return load_word(array + DATA, 0) if size >= num_elements else 0
+    return array.data if size >= num_elements else 0
 
 
 @jit
-def array_of_bytes(array, ndarray_type, known_types, num_bytes, flags):
+def array_of_bytes(array: ArrayObject, ndarray_type, known_types, num_bytes, flags):
     """Return the address of an array's data, of any known data type, or 0 if the array is not as expected.
 
     known_types: as in the launch state. num_bytes: the minimum number of bytes. The others are as for `array_data`.
     """
-    if load_word(array + TYPE, 0) != ndarray_type:
+    if array.type != ndarray_type:
         return 0
-    dtype, place = load_word(array + DTYPE, 0), 0
+    dtype, place = array.dtype, 0
     while load_word(known_types, place) != dtype:
         if load_word(known_types, place) == 0:
             return 0

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from ep.common.native.object_layout import TUPLE_ITEMS, TUPLE_LENGTH, TYPE
-from ep.common.native.words import load_word, stack_words, store_word, store_words
+from ep.common.native.fields import Int64
+from ep.common.native.objects import TupleObject
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import array_data, array_of_bytes
-from ep.cpu.engine.form import FORM, OF_BYTES, OF_PLAN, OPERAND
+from ep.cpu.engine.form import OF_BYTES, OF_PLAN, Form, FormOperand
 from ep.cpu.lines.inline_copy import copy_bytes
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, MAX_SOURCES, NONE, SOURCE_WORDS
-from ep.cpu.shared.listed import MAX_NUMBERS, NOTED
-from ep.cpu.shared.state import STATE
+from ep.cpu.shared.context import MAX_SOURCES, NONE, Context, Source
+from ep.cpu.shared.listed import MAX_NUMBERS, Noted
+from ep.cpu.shared.state import ElementType, State
 from ep.cpu.threads.parallel import call_launcher
-
-_OPERAND_BYTES = 8 * OPERAND.num_words
-_SOURCE_BYTES = 8 * SOURCE_WORDS
 
 
 @jit
@@ -26,63 +23,71 @@ def clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
 
 
 @jit
-def _count(block, sizes):
+def _count(operand: FormOperand, sizes: Int64):
     """Return the number of elements that an operand must have, or the number of bytes."""
     count = 1
-    for factor in range(load_word(block, OPERAND.num_factors)):
-        count = multiply_sizes(count, load_word(sizes, load_word(block, OPERAND.factors + factor)))
+    for factor in range(operand.num_factors):
+        count = multiply_sizes(count, sizes[operand.factors[factor]])
     return count
 
 
 @jit
-def _data(array, block, state, plan, count):
+def _data(array, operand: FormOperand, state: State, plan, count):
     """Return the address of an operand's data, 0 if it is not as expected, and the bytes per element."""
-    ndarray_type, kind, flags = (
-        load_word(state, STATE.ndarray_type),
-        load_word(block, OPERAND.kind),
-        load_word(block, OPERAND.flags),
-    )
+    ndarray_type, kind, flags = state.ndarray_type, operand.kind, operand.flags
     if kind == OF_BYTES:
-        return array_of_bytes(array, ndarray_type, load_word(state, STATE.known_types), count, flags), 1
-    types = (plan if kind == OF_PLAN else state) + 8 * load_word(block, OPERAND.type)
-    return array_data(array, ndarray_type, load_word(types, 0), count, flags), load_word(types, 1)
+        return array_of_bytes(array, ndarray_type, state.known_types, count, flags), 1
+    known = ElementType.at(state + 8 * operand.type)
+    if kind == OF_PLAN:
+        known = ElementType.at(plan + 8 * operand.type)
+    return array_data(array, ndarray_type, known.dtype, count, flags), known.itemsize
 
 
 @jit
-def _check_many(state, form, numbers, operands, context):
+def _set_source(source: Source, data, count, size):
+    source.data, source.count, source.size = data, count, size
+
+
+@jit
+def _set_context(context: Context, dst, state, plan, count, size, num_sources):
+    context.dst, context.state, context.plan, context.streaming = dst, state, plan, NONE
+    context.dst_count, context.dst_size, context.num_sources = count, size, num_sources
+
+
+@jit
+def _check_many(state: State, form: Form, numbers: Int64, operands: Int64, context: Context):
     """Check a tuple of similar operands and the written one; return the bytes, or -1, and whether a source is dst."""
-    srcs, count = load_word(operands, 0), load_word(numbers, 0)
-    if load_word(srcs + TYPE, 0) != load_word(state, STATE.tuple_type):
+    srcs, count = TupleObject.at(operands[0]), numbers[0]
+    if srcs.type != state.tuple_type:
         return -1, False
-    block, number = form + 8 * FORM.operands, load_word(srcs + TUPLE_LENGTH, 0)
-    dst, size = _data(load_word(operands, 1), block + _OPERAND_BYTES, state, 0, count)
+    source, number = form.operands[0], srcs.length
+    dst, size = _data(operands[1], form.operands[1], state, 0, count)
     if dst == 0 or number == 0:
         return -1, False
     same = False
     for k in range(number):
-        src, _ = _data(load_word(srcs + TUPLE_ITEMS, k), block, state, 0, count)
+        src, _ = _data(srcs.items[k], source, state, 0, count)
         if src == 0 or clash(dst, count, size, src, count, size, True):
             return -1, False
         same |= src == dst
         if k < MAX_SOURCES:
-            store_words(context + 8 * CONTEXT.sources + _SOURCE_BYTES * k, src, count, size)
-    store_words(context, dst, state, srcs, NONE, count, size, min(number, MAX_SOURCES))
+            _set_source(context.sources[k], src, count, size)
+    _set_context(context, dst, state, srcs, count, size, min(number, MAX_SOURCES))
     return (number + 1) * count * size, same
 
 
 @jit
-def _check_each(state, form, plan, numbers, operands, context):
+def _check_each(state: State, form: Form, plan: Int64, numbers: Int64, operands: Int64, context: Context):
     """Check the operands one by one; return as `_check_many` does."""
-    planned, sizes, in_place = load_word(form, FORM.planned) != 0, numbers, load_word(form, FORM.in_place) != 0
+    planned, sizes, in_place = form.planned != 0, numbers, form.in_place != 0
     if planned:
-        sizes = plan + 8 * load_word(form, FORM.plan_sizes)
-        in_place &= load_word(plan, load_word(form, FORM.plan_in_place)) != 0
-    num_operands, written = load_word(form, FORM.num_operands), load_word(form, FORM.written)
-    block, first = form + 8 * FORM.operands, context + 8 * CONTEXT.sources
-    dst, dst_count, dst_size, moved, place = 0, 0, 0, 0, first
+        sizes = Int64.at(plan + 8 * form.plan_sizes)
+        in_place &= plan[form.plan_in_place] != 0
+    num_operands, written, sources = form.num_operands, form.written, context.sources
+    dst, dst_count, dst_size, moved, num_sources = 0, 0, 0, 0, 0
     for k in range(num_operands):
-        count = _count(block, sizes)
-        data, size = _data(load_word(operands, k), block, state, plan, count)
+        count = _count(form.operands[k], sizes)
+        data, size = _data(operands[k], form.operands[k], state, plan, count)
         if data == 0:
             return -1, False
         # an array that is as expected fits in memory, so nothing overflows from here on
@@ -90,45 +95,42 @@ def _check_each(state, form, plan, numbers, operands, context):
         if k == written:
             dst, dst_count, dst_size = data, count, size
         else:
-            store_words(place, data, count, size)
-            place += _SOURCE_BYTES
-        block += _OPERAND_BYTES
+            _set_source(sources[num_sources], data, count, size)
+            num_sources += 1
     same = False
-    if load_word(form, FORM.whole) != 0:
-        while place > first:
-            place -= _SOURCE_BYTES
-            other = load_word(place, 0)
-            if clash(dst, dst_count, dst_size, other, load_word(place, 1), load_word(place, 2), in_place):
+    if form.whole != 0:
+        for k in range(num_sources):
+            if clash(dst, dst_count, dst_size, sources[k].data, sources[k].count, sources[k].size, in_place):
                 return -1, False
-            same |= other == dst
-    same &= load_word(form, FORM.in_place) != 0
-    store_words(context, dst, state, plan, NONE, dst_count, dst_size, num_operands - 1)
+            same |= sources[k].data == dst
+    same &= form.in_place != 0
+    _set_context(context, dst, state, plan, dst_count, dst_size, num_operands - 1)
     return moved, same
 
 
 @jit
-def launch_checked(state, form, plan, numbers, operands, noted):
+def launch_checked(state: State, form: Form, plan, numbers: Int64, operands, noted: Noted):
     """Check a launch and run it. Return 0 if it has run, NO_MEMORY, or 1 if nothing has been written.
 
-    noted: 0, or an address: then nothing runs, and NOTED is written there.
+    noted: 0, or what is written in place of a launch.
     """
-    for size in range(load_word(form, FORM.num_sizes) if load_word(form, FORM.planned) == 0 else 0):
-        if load_word(numbers, size) <= 0:
+    for size in range(form.num_sizes if form.planned == 0 else 0):
+        if numbers[size] <= 0:
             return 1
-    context = stack_words(CONTEXT_WORDS)
-    if load_word(form, FORM.many) != 0:
+    context = Context.on_stack()
+    if form.many != 0:
         moved, same = _check_many(state, form, numbers, operands, context)
     else:
         moved, same = _check_each(state, form, plan, numbers, operands, context)
     if moved < 0:
         return 1
-    launcher, in_place = load_word(state, STATE.launcher), 1 if same else 0
+    launcher, in_place = state.launcher, 1 if same else 0
     if noted == 0:
         return call_launcher(launcher, context, moved, in_place, numbers)
-    if load_word(form, FORM.many) != 0:  # the operands are in a tuple
+    if form.many != 0:  # the operands are in a tuple
         return 1
-    store_words(noted, launcher, moved, in_place)
+    noted.launcher, noted.num_bytes, noted.in_place = launcher, moved, in_place
     for number in range(MAX_NUMBERS):
-        store_word(noted, NOTED.numbers + number, load_word(numbers, number))
-    copy_bytes(noted + 8 * NOTED.frame, context, 8 * CONTEXT_WORDS)
+        noted.numbers[number] = numbers[number]
+    copy_bytes(noted.frame, context, 8 * Context.num_words)
     return 0

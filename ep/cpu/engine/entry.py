@@ -14,8 +14,9 @@ from typing import Any
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
+from ep.common.native.fields import Int64
 from ep.common.native.forward import call_method
-from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.objects import ArrayObject, Object, TupleObject
 from ep.common.native.python_calls import (
     add_reference,
     as_bool,
@@ -28,18 +29,17 @@ from ep.common.native.python_calls import (
     set_error,
 )
 from ep.common.native.python_function import doc_of_method, python_method
-from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.integers import as_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, WORD
 from ep.cpu.engine.check import launch_checked
-from ep.cpu.engine.form import ARRAY, FORM, MAX_ARGUMENTS, NUMBER, Launcher
+from ep.cpu.engine.form import ARRAY, MAX_ARGUMENTS, NUMBER, Form, Launcher
 from ep.cpu.engine.kept import find_kept
-from ep.cpu.engine.launchable import WORDS, Launchable
+from ep.cpu.engine.launchable import Launchable, LaunchableObject
 from ep.cpu.shared.context import MAX_SOURCES, NO_MEMORY, NO_MEMORY_TEXT
 from ep.cpu.shared.listed import MAX_NUMBERS
-from ep.cpu.shared.state import STATE
+from ep.cpu.shared.state import State
 
 _OPERANDS = MAX_SOURCES + 1
 
@@ -62,26 +62,26 @@ def _launcher(name: str, launch: Any) -> int:
 
 
 @jit
-def _entered(primitive, args, num_args, noted):
+def _entered(primitive: LaunchableObject, args: Int64, num_args, noted):
     """Run `_enter`, or with an address `noted` write what it hands to the launcher there.
 
     Returns as `launch_checked` does.
     """
-    words = load_word(primitive + WORDS, 0)
+    words = primitive.words
     if words == 0 or num_args == 0:
         return 1
-    state = load_word(words + DATA, 0)
-    form = load_word(state, STATE.form)
+    state = State.at(words.data)
+    form = Form.at(state.form)
     if form == 0:
         return 1
-    num_numbers, plan = load_word(form, FORM.num_numbers), load_word(args, 0)
-    if num_args != 1 + num_numbers + load_word(form, FORM.num_operands):
+    num_numbers, plan = form.num_numbers, args[0]
+    if num_args != 1 + num_numbers + form.num_operands:
         return 1
     add_reference(words)  # as in `_method`
-    numbers = stack_words(MAX_NUMBERS)
+    numbers = Int64.array_on_stack(MAX_NUMBERS)
     for number in range(num_numbers):
-        store_word(numbers, number, as_word(load_word(args, 1 + number)))
-    plan = 0 if plan == load_word(state, STATE.none) else load_word(plan + DATA, 0)
+        numbers[number] = as_word(args[1 + number])
+    plan = 0 if plan == state.none else ArrayObject.at(plan).data
     refused = launch_checked(state, form, plan, numbers, args + 8 * (1 + num_numbers), noted)
     drop_reference(words)
     return refused
@@ -117,102 +117,102 @@ def _enter(primitive, args, num_args, names):
     return as_bool(refused)
 
 
-def _note(primitive, args, num_args, names):
+def _note(primitive, args: Int64, num_args, names):
     if names != 0 or num_args == 0:
         return as_bool(1)
-    return as_bool(_entered(primitive, args + 8, num_args - 1, load_word(load_word(args, 0) + DATA, 0)))
+    return as_bool(_entered(primitive, args + 8, num_args - 1, ArrayObject.at(args[0]).data))
 
 
 @jit
-def _launch_several(state, form, numbers, operands):
+def _launch_several(state: State, form, numbers, operands: Int64):
     """Run `launch_checked`, with the first operand a tuple or a list of operands. Return the same."""
-    given = load_word(operands, 0)
-    if load_word(given + TYPE, 0) != load_word(state, STATE.list_type):
+    given = operands[0]
+    if Object.at(given).type != state.list_type:
         return launch_checked(state, form, 0, numbers, operands, 0)
     several = as_tuple(given)  # no other thread can change the tuple meanwhile
     if several == 0:
         clear_error()  # out of memory
         return 1
-    store_word(operands, 0, several)
+    operands[0] = several
     refused = launch_checked(state, form, 0, numbers, operands, 0)
     drop_reference(several)
     return refused
 
 
 @jit
-def _put_in_order(form, args, num_args, names, ordered):
+def _put_in_order(form: Form, args: Int64, num_args, names: TupleObject, ordered: Int64):
     """Write the arguments of a call in the order of Launch, with defaults; return whether they are as expected."""
-    num_arguments, num_names = load_word(form, FORM.num_arguments), 0
+    num_arguments, num_names = form.num_arguments, 0
     if names != 0:
-        num_names = load_word(names + TUPLE_LENGTH, 0)
+        num_names = names.length
     if num_args + num_names > num_arguments:
         return False
     for argument in range(num_arguments):
-        store_word(ordered, argument, load_word(args, argument) if argument < num_args else 0)
+        ordered[argument] = args[argument] if argument < num_args else 0
     for number in range(num_names):
-        name, argument = load_word(names + TUPLE_ITEMS, number), num_args
-        while argument < num_arguments and load_word(form, FORM.names + argument) != name:
+        name, argument = names.items[number], num_args
+        while argument < num_arguments and form.names[argument] != name:
             argument += 1
-        if argument == num_arguments or load_word(ordered, argument) != 0:
+        if argument == num_arguments or ordered[argument] != 0:
             return False
-        store_word(ordered, argument, load_word(args, num_args + number))
+        ordered[argument] = args[num_args + number]
     for argument in range(num_args, num_arguments):
-        if load_word(ordered, argument) == 0:
-            store_word(ordered, argument, load_word(form, FORM.defaults + argument))
-            if load_word(ordered, argument) == 0:
+        if ordered[argument] == 0:
+            ordered[argument] = form.defaults[argument]
+            if ordered[argument] == 0:
                 return False
     return True
 
 
 @jit
-def _launched(primitive, state, args, num_args, names):
+def _launched(primitive, state: State, args: Int64, num_args, names):
     """Run a launch if it is as expected. Return as `launch_checked` does."""
-    form = load_word(state, STATE.form)
-    num_arguments, ordered = load_word(form, FORM.num_arguments), stack_words(MAX_ARGUMENTS)
+    form = Form.at(state.form)
+    num_arguments, ordered = form.num_arguments, Int64.array_on_stack(MAX_ARGUMENTS)
     if num_args != num_arguments or names != 0:
         if not _put_in_order(form, args, num_args, names, ordered):
             return 1
         args = ordered
-    if load_word(load_word(args, 0) + TYPE, 0) != load_word(state, STATE.stream_type):
+    if Object.at(args[0]).type != state.stream_type:
         return 1
-    numbers, operands, num_numbers = stack_words(MAX_NUMBERS), stack_words(_OPERANDS), load_word(form, FORM.num_numbers)
-    for number in range(num_numbers):
-        store_word(numbers, number, load_word(form, FORM.numbers + number))
+    numbers, operands = Int64.array_on_stack(MAX_NUMBERS), Int64.array_on_stack(_OPERANDS)
+    for number in range(form.num_numbers):
+        numbers[number] = form.numbers[number]
     for argument in range(1, num_arguments):
-        role, place = load_word(form, FORM.roles + 2 * argument), load_word(form, FORM.roles + 2 * argument + 1)
+        role, place = form.roles[2 * argument], form.roles[2 * argument + 1]
         if role == ARRAY:
-            store_word(operands, place, load_word(args, argument))
+            operands[place] = args[argument]
         elif role == NUMBER:
-            store_word(numbers, place, as_word(load_word(args, argument)))
+            numbers[place] = as_word(args[argument])
     # after the conversion of objects to integers, which may run any code
-    num_keys, plan = load_word(form, FORM.num_keys), 0
-    if load_word(form, FORM.many) != 0:
+    num_keys, plan = form.num_keys, 0
+    if form.many != 0:
         return _launch_several(state, form, numbers, operands)
     if num_keys == 0:
         return launch_checked(state, form, 0, numbers, operands, 0)
-    kept = find_kept(primitive, state, form, args)
+    kept = TupleObject.at(find_kept(primitive, state, form, args))
     if kept == 0:
         return 1
-    if load_word(form, FORM.planned) != 0:
-        plan = load_word(load_word(kept + TUPLE_ITEMS, num_keys) + DATA, 0)
-    for value in range(load_word(form, FORM.num_values)):
-        array = load_word(kept + TUPLE_ITEMS, num_keys + 2 + value)
-        if array != load_word(state, STATE.none):
-            store_word(operands, load_word(form, FORM.values + value), array)
+    if form.planned != 0:
+        plan = ArrayObject.at(kept.items[num_keys]).data
+    for value in range(form.num_values):
+        array = kept.items[num_keys + 2 + value]
+        if array != state.none:
+            operands[form.values[value]] = array
     refused = launch_checked(state, form, plan, numbers, operands, 0)
     drop_reference(kept)
     return refused
 
 
-def _method(primitive, args, num_args, names):
-    words = load_word(primitive + WORDS, 0)
+def _method(primitive: LaunchableObject, args, num_args, names):
+    words = primitive.words
     if words == 0:
         bad_argument()  # the slot has been deleted
         return 0
     add_reference(words)  # a conversion of objects to integers, or another thread, may replace the words
-    state = load_word(words + DATA, 0)
-    written, none = load_word(state, STATE.written), load_word(state, STATE.none)
-    refused = 1 if load_word(state, STATE.form) == 0 else _launched(primitive, state, args, num_args, names)
+    state = State.at(words.data)
+    written, none = state.written, state.none
+    refused = 1 if state.form == 0 else _launched(primitive, state, args, num_args, names)
     drop_reference(words)
     if refused == 0:
         add_reference(none)

@@ -10,50 +10,55 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.native.fields import records, word, words
 from ep.common.native.object_layout import READABLE, WRITABLE
+from ep.common.native.record import Record
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.loop_nest import plan_layout
 from ep.cpu.shared.context import MAX_SOURCES
-from ep.cpu.shared.layout import layout
 from ep.cpu.shared.listed import MAX_NUMBERS
 from ep.cpu.shared.state import TYPE_WORDS
 
 MAX_ARGUMENTS: Final = 16
 _MAX_FACTORS: Final = 5
 
-OPERAND: Final = layout(
-    "OperandOfForm",
-    kind=1,  # the source of its data type: OF_STATE, OF_PLAN, or OF_BYTES for any type
-    type=1,  # the first word of the data type
-    flags=1,  # the flags that the array must have
-    num_factors=1,
-    factors=_MAX_FACTORS,  # the sizes whose product is its number of elements
-)
+
+class FormOperand(Record):
+    kind = word()  # the source of its data type: OF_STATE, OF_PLAN, or OF_BYTES for any type
+    type = word()  # the first word of the data type
+    flags = word()  # the flags that the array must have
+    num_factors = word()
+    factors = words(_MAX_FACTORS)  # the sizes whose product is its number of elements
+
+
 OF_STATE, OF_PLAN, OF_BYTES = range(3)
 
-FORM: Final = layout(
-    "Form",
-    num_operands=1,
-    written=1,  # the index of the written operand
-    whole=1,  # as in the signature
-    in_place=1,  # whether the written operand may be the storage of another operand
-    many=1,  # whether the first operand is a tuple of any number of operands
-    planned=1,  # whether there is a plan; without one, the sizes are arguments
-    plan_sizes=1,  # the place of the sizes in the plan
-    plan_in_place=1,
-    num_sizes=1,
-    num_numbers=1,  # sizes and other integers
-    num_keys=1,  # the number of arguments by which remembered launches are found
-    num_values=1,  # the number of operands that may be numbers in Launch; remembered launches have arrays for them
-    num_arguments=1,  # of Launch, including the stream; 0 if compiled code cannot run Launch
-    names=MAX_ARGUMENTS,  # the addresses of their names
-    defaults=MAX_ARGUMENTS,  # the addresses of their defaults; 0 if an argument is required
-    numbers=MAX_NUMBERS,  # defaults of the numbers that Launch does not take
-    keys=MAX_ARGUMENTS,  # the indices of the key arguments
-    values=MAX_ARGUMENTS,  # the indices of the operands
-    roles=2 * MAX_ARGUMENTS,  # two words for each argument: its role, and its index among those of this role
-    operands=OPERAND.num_words * (MAX_SOURCES + 1),
-)
+
+class Form(Record):
+    num_operands = word()
+    written = word()  # the index of the written operand
+    whole = word()  # as in the signature
+    in_place = word()  # whether the written operand may be the storage of another operand
+    many = word()  # whether the first operand is a tuple of any number of operands
+    planned = word()  # whether there is a plan; without one, the sizes are arguments
+    plan_sizes = word()  # the place of the sizes in the plan
+    plan_in_place = word()
+    num_sizes = word()
+    num_numbers = word()  # sizes and other integers
+    num_keys = word()  # the number of arguments by which remembered launches are found
+    num_values = (
+        word()
+    )  # the number of operands that may be numbers in Launch; remembered launches have arrays for them
+    num_arguments = word()  # of Launch, including the stream; 0 if compiled code cannot run Launch
+    names = words(MAX_ARGUMENTS)  # the addresses of their names
+    defaults = words(MAX_ARGUMENTS)  # the addresses of their defaults; 0 if an argument is required
+    numbers = words(MAX_NUMBERS)  # defaults of the numbers that Launch does not take
+    keys = words(MAX_ARGUMENTS)  # the indices of the key arguments
+    values = words(MAX_ARGUMENTS)  # the indices of the operands
+    roles = words(2 * MAX_ARGUMENTS)  # two words for each argument: its role, and its index among those of this role
+    operands = records(FormOperand, MAX_SOURCES + 1)
+
+
 KEY, NUMBER, ARRAY = range(3)  # the stream is a KEY, too: it is checked separately
 
 
@@ -62,7 +67,7 @@ class Launcher(NamedTuple):
 
     address: that of the C function (context, bytes read and written, whether dst is the storage of another operand,
         address of sizes and other integers). It returns 0, or does nothing and returns 1, or returns NO_MEMORY.
-    plan: the layout of the engine's plans; None if there are none.
+    plan: the class of the records of the engine's plans; None if there are none.
     many: whether the first operand is a tuple of similar operands. The context's plan is then the tuple's address.
     """
 
@@ -73,12 +78,12 @@ class Launcher(NamedTuple):
 
 @cache
 def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.ndarray[Any, Any]:
-    """Return the words for the expected operands and integers. state, plan: layouts; plan may be None."""
+    """Return the words for the expected operands and integers. state, plan: classes of records; plan may be None."""
     if len(signature.operands) > MAX_SOURCES + 1:
         raise ValueError(f"{len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
     if len(signature.written) != 1:
         raise ValueError(f"{len(signature.written)} operands are written; compiled checks know one")
-    words = np.zeros(FORM.num_words, np.int64)
+    words = np.zeros(Form.num_words, np.int64)
     (written,) = signature.written
     fields = None if plan is None else plan_layout(plan, signature)
     values = {
@@ -93,9 +98,9 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
     if fields is not None:
         values |= {"planned": True, "plan_sizes": fields.sizes, "plan_in_place": fields.in_place}
     for field, value in values.items():
-        words[getattr(FORM, field)] = value
+        words[getattr(Form, field)] = value
     for position, operand in enumerate(signature.operands):
-        block = words[FORM.operands + OPERAND.num_words * position :][: OPERAND.num_words]
+        block = words[Form.operands + FormOperand.num_words * position :][: FormOperand.num_words]
         kind, first = OF_STATE, state.num_words
         if operand.any_type:
             kind = OF_BYTES
@@ -103,8 +108,8 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
             kind, first = OF_PLAN, fields.types
         factors = [signature.sizes.index(size) for size in operand.count]
         flags = WRITABLE if operand.written else READABLE
-        block[: OPERAND.factors] = kind, first + TYPE_WORDS * position, flags, len(factors)
-        block[OPERAND.factors :][: len(factors)] = factors
+        block[: FormOperand.factors] = kind, first + TYPE_WORDS * position, flags, len(factors)
+        block[FormOperand.factors :][: len(factors)] = factors
     words.flags.writeable = False
     return words
 
@@ -122,7 +127,7 @@ def launch_form(
     """
     words = check_form(signature, state, plan, many).copy()
     numbers = () if plan is not None else (*signature.sizes, *signature.others)
-    words[FORM.numbers :][: len(numbers)] = 1
+    words[Form.numbers :][: len(numbers)] = 1
     operands = [operand.name for operand in signature.operands]
     _, *parameters = inspect.signature(launch).parameters.values()  # without self
     keys, places = [], []
@@ -135,13 +140,13 @@ def launch_form(
         if position > 0 and (role == KEY or name in values):
             keys.append(position)
             places += [place] if name in values else []
-        words[FORM.roles + 2 * position :][:2] = role, place
-        words[FORM.names + position] = id(sys.intern(name))  # the same string object as in calls
+        words[Form.roles + 2 * position :][:2] = role, place
+        words[Form.names + position] = id(sys.intern(name))  # the same string object as in calls
         if parameter.default is not parameter.empty:
-            words[FORM.defaults + position] = id(parameter.default)
-    words[FORM.keys :][: len(keys)] = keys
-    words[FORM.values :][: len(places)] = places
-    words[FORM.num_keys], words[FORM.num_values] = len(keys), len(places)
-    words[FORM.num_arguments] = len(parameters)
+            words[Form.defaults + position] = id(parameter.default)
+    words[Form.keys :][: len(keys)] = keys
+    words[Form.values :][: len(places)] = places
+    words[Form.num_keys], words[Form.num_values] = len(keys), len(places)
+    words[Form.num_arguments] = len(parameters)
     words.flags.writeable = False
     return words

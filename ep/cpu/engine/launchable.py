@@ -9,10 +9,18 @@ from typing import Any, Final, Self, TypeVar
 import numpy as np
 
 from ep.common import bounded_cache
-from ep.common.native.object_layout import FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
-from ep.cpu.shared.state import STATE, LaunchState
+from ep.common.native.fields import pointer, word
+from ep.common.native.objects import ArrayObject, Object, TupleObject
+from ep.cpu.shared.state import LaunchState, State
 
-KEPT, RECENT, WORDS = FIRST_SLOT, SECOND_SLOT, THIRD_SLOT
+
+class LaunchableObject(Object):
+    """A primitive, as compiled code reads it."""
+
+    kept = word()
+    recent = pointer(TupleObject)
+    words = pointer(ArrayObject)
+
 
 NUM_RECENT: Final = 4
 """The number of most recent combinations of dims, data types and numbers, which are found without hashing."""
@@ -80,7 +88,7 @@ class Launchable:
         return True
 
     def _note(self, words: np.ndarray[Any, Any], plan: Any, *args: Any) -> bool:
-        """Write what the launch of `_enter` hands to its launcher, in the layout NOTED. Return whether it is refused.
+        """Write what the launch of `_enter` hands to its launcher, to a `Noted`. Return whether it is refused.
 
         words: for the result. plan, args: as for `_enter`.
         """
@@ -124,7 +132,7 @@ def are_of_ints(dims: tuple[Any, ...]) -> bool:
     return True
 
 
-_UNMADE: Final = LaunchState(STATE, ())
+_UNMADE: Final = LaunchState(State, ())
 """The state of an object whose `__init__` has not been called; it has no form."""
 
 

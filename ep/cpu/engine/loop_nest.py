@@ -10,9 +10,10 @@ from weakref import ref
 
 import numpy as np
 
+from ep.common.native.fields import records, word, words
+from ep.common.native.record import ALL, Words, extended
 from ep.common.primitive.signature import Signature
-from ep.cpu.shared.layout import ALL, Words, layout, several
-from ep.cpu.shared.state import TYPE, type_words
+from ep.cpu.shared.state import ElementType, type_words
 from ep.include.data_type import DataType
 
 # functions that write 0, 1, 2 ... words in one call; assigning to an array takes one call for each word
@@ -21,14 +22,14 @@ _WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 
 @cache
 def plan_layout(base: Any, signature: Signature) -> Any:
-    """Return the layout of an engine's plan, extended by the fields that the compiled check of a launch reads.
+    """Return the class of an engine's records, extended by the fields that the compiled check of a launch reads.
 
     sizes: the sizes of the signature. in_place: whether the walks of all operands are the same.
     types: for each operand, the words of its data type if Launch gives the type; unused if New gives it.
     """
     of_launch = any(operand.type_at_launch for operand in signature.operands)
-    types = several(TYPE, len(signature.operands) * of_launch)
-    return layout(type(base).__name__, base, sizes=len(signature.sizes), in_place=1, types=types)
+    types = records(ElementType, len(signature.operands) * of_launch)
+    return extended(base, sizes=words(len(signature.sizes)), in_place=word(), types=types)
 
 
 def adjacent(fields: Any, *names: str) -> int:
@@ -36,17 +37,17 @@ def adjacent(fields: Any, *names: str) -> int:
 
     Raises ValueError if the fields are not adjacent.
     """
-    first = fields._fields.index(names[0])
-    if fields._fields[first : first + len(names)] != names:
+    first = fields.field_names.index(names[0])
+    if fields.field_names[first : first + len(names)] != names:
         raise ValueError(f"{names} do not follow one another in {fields}")
-    place: int = fields[first]
+    place: int = getattr(fields, names[0])
     return place
 
 
 class LoopNest(Words):
     """Words of loops, which compiled code reads: sizes, strides, and what else follows from dims. It compiles nothing.
 
-    words: in the layout `fields`: the engine's fields, then those that the check of a launch reads.
+    words: a record of the class `fields`: the engine's fields, then those that the check of a launch reads.
     in_place: whether the walks of all operands are the same.
     sizes: the sizes of the signature.
     may_stream: whether launches use non-temporal stores where the calibration says so, but cannot ask for one.
@@ -59,7 +60,7 @@ class LoopNest(Words):
     def __init__(self, base: Any, signature: Signature | None = None) -> None:
         """Make an empty plan.
 
-        base: the engine's layout.
+        base: the class of the engine's records.
         signature: of the launches; None for a plan that only other plans refer to.
         """
         self.fields = base if signature is None else plan_layout(base, signature)

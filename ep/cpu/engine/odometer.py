@@ -8,35 +8,35 @@ Offsets are returned, in the unit of the strides: in memory, they would take mor
 
 from __future__ import annotations
 
-from ep.common.native.words import load_word, store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
 from ep.include.primitive.primitive import kMaxNumDims
 
 
 @jit
-def first_row(dims, strides, num_outer, row, index):
+def first_row(dims: Int64, strides: Int64, num_outer, row, index: Int64):
     """Write the index of `row`; return its offsets in both operands."""
     offset0 = offset1 = 0
     for axis in range(num_outer - 1, -1, -1):
-        size = load_word(dims, axis)
+        size = dims[axis]
         place = row % size
         row //= size
-        store_word(index, axis, place)
-        offset0 += place * load_word(strides, axis)
-        offset1 += place * load_word(strides, kMaxNumDims + axis)
+        index[axis] = place
+        offset0 += place * strides[axis]
+        offset1 += place * strides[kMaxNumDims + axis]
     return offset0, offset1
 
 
 @jit
-def next_row(dims, strides, num_outer, index, offset0, offset1):
+def next_row(dims: Int64, strides: Int64, num_outer, index: Int64, offset0, offset1):
     """Advance from the row at `index`, which has these offsets, to the next row; return the next row's offsets."""
     for axis in range(num_outer - 1, -1, -1):
-        last = load_word(dims, axis) - 1
-        place, step0, step1 = load_word(index, axis), load_word(strides, axis), load_word(strides, kMaxNumDims + axis)
+        last = dims[axis] - 1
+        place, step0, step1 = index[axis], strides[axis], strides[kMaxNumDims + axis]
         if place < last:
-            store_word(index, axis, place + 1)
+            index[axis] = place + 1
             return offset0 + step0, offset1 + step1
-        store_word(index, axis, 0)
+        index[axis] = 0
         offset0 -= step0 * last
         offset1 -= step1 * last
     return offset0, offset1

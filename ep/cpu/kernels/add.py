@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ep.common.native.emitted import emitted
 from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
-from ep.common.native.words import load_word, store_word
+from ep.common.native.words import load_word
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed, widened
@@ -15,11 +15,11 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import WORD, counted, load, store, store_nontemporal, stored_bits
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.streaming import LINE_BYTES, run_writing, stream_row
-from ep.cpu.shared.context import CONTEXT, LATER
-from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
+from ep.cpu.shared.context import LATER, Context
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 from ep.include.number_kind import Kind, number_kind
 
@@ -35,12 +35,12 @@ def add_launcher(state: LaunchState, data_type: DataType) -> Launcher:
 
 
 @jit
-def _launch(context, num_bytes, in_place, sizes):
-    state, count = load_word(context, CONTEXT.state), load_word(sizes, 0)
-    size = 0 if in_place else load_word(context, CONTEXT.dst_size)
+def _launch(context: Context, num_bytes, in_place, sizes):
+    state, count = MapState.at(context.state), load_word(sizes, 0)
+    size = 0 if in_place else context.dst_size
     grain = max(GRAIN_BYTES // (num_bytes // count), 1)
-    store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
-    return run_writing(context, load_word(state, STATE.task), count, size, num_bytes, grain)
+    context.streaming = state.streaming_kernel
+    return run_writing(context, state.task, count, size, num_bytes, grain)
 
 
 def add_kernel(data_type: DataType, streaming: bool = False) -> int:
@@ -60,8 +60,8 @@ def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
     copy = stream_row if streaming else copy_bytes
     add_block, add_few, add_one = (_adder(data_type, count, streaming) for count in (block, few, 1))
 
-    def add(context, begin, end):
-        dst, srcs = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.plan)
+    def add(context: Context, begin, end):
+        dst, srcs = context.dst, context.plan
         number, items = load_word(srcs + TUPLE_LENGTH, 0), srcs + TUPLE_ITEMS
         begin *= parts
         end *= parts

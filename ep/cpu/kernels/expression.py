@@ -12,12 +12,12 @@ import numpy as np
 from ep.common.native.words import load_word
 from ep.common.source import function_of
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, word_of
+from ep.cpu.engine.map.strided import StridedLoops, StridedOperand, word_of
 from ep.cpu.kernels.expression_lines import ANY
 from ep.cpu.kernels.expression_loops import Loops, has_pairs
-from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, fetch_ahead
+from ep.cpu.lines.ahead import AHEAD_BLOCK, AheadContext, fetch_ahead
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.shared.context import CONTEXT
+from ep.cpu.shared.context import Context
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import ColumnOp, Structure
 
@@ -90,7 +90,7 @@ def expression_kernel(
     sums: what folds the first results along the innermost axis; begin and end are then ends of rows. A row of at least
         `PIECE` elements becomes one element of each of these operands, with the same bits as by Reduce. The other
         results overlap no source. A ColumnOp adds rows to sums in float64, of which these operands have one row.
-    streamed: for a task that prefetches what its context, an `AHEAD`, asks for: the numbers of the results, with
+    streamed: for a task that prefetches what its context, an `AheadContext`, asks for: the numbers of the results, with
         elements of one size, of which it may write whole lines with non-temporal stores.
     """
     written = None if streamed is None else tuple(sorted(streamed))
@@ -128,16 +128,16 @@ def _kernel(
         names["loop"], is_long = (loops.folded(sums), False) if sums else loops.made()
     types = [structure.data_type(value) for value in (*structure.results, *range(len(structure.sources)))]
     addresses = [f"a{k} = load_word(places, {k})" for k in range(1, len(steps))]
-    addresses += [f"s{k} = load_word(plan, {word_of(k, OPERAND.step)})" for k in strided]
+    addresses += [f"s{k} = load_word(plan, {word_of(k, StridedOperand.step)})" for k in strided]
     for k in chosen:
-        addresses += [f"n{k} = load_word(plan, {word_of(k, OPERAND.rows)})"]
-        addresses += [f"r{k} = load_word(plan, {word_of(k, OPERAND.row_bytes)})"]
+        addresses += [f"n{k} = load_word(plan, {word_of(k, StridedOperand.rows)})"]
+        addresses += [f"r{k} = load_word(plan, {word_of(k, StridedOperand.row_bytes)})"]
     moved = {0: "", 1: " + first * {size}", ANY: " + first * s{k} * {size}"}
     starts = [
         f"p{k} = a{k}" + moved[step].format(k=k, size=data_type.itemsize)
         for k, (step, data_type) in enumerate(zip(steps, types, strict=True))
     ]
-    walks = [word_of(k, OPERAND.walk) for k in range(len(steps))]
+    walks = [word_of(k, StridedOperand.walk) for k in range(len(steps))]
     moves = [f"p{k} += place * load_word(plan, {walk} + axis)" for k, walk in enumerate(walks)]
     row, of_row = _ROW, dict[str, str]()
     parts, of_row["of_part"] = loops.of_part("at")
@@ -148,7 +148,7 @@ def _kernel(
         of_row |= {"dst": f"p{first}", "size": str(size), "line": str(LINE)}
         # elements do not cross lines, and lines of all results begin at the same element
         places = " | ".join([f"a{first} & {size - 1}", *(f"(a{first} ^ a{k}) & {LINE - 1}" for k in others)])
-        addresses.append(f"in_lines = load_word(context, {AHEAD.in_lines}) != 0 and ({places}) == 0")
+        addresses.append(f"in_lines = load_word(context, {AheadContext.in_lines}) != 0 and ({places}) == 0")
     elif streamed is not None and not sums:
         row, of_row["parts"] = _ROW_BY_BLOCKS, _indented(parts, 4)
     width = "w{k} = load_word(plan, {walk} + last) if last >= 0 else 0"
@@ -160,12 +160,12 @@ def _kernel(
     rows = _ROWS.format(
         rows=_SUMMED_ROWS.format(all_widths=all_widths, **given) if adds_rows else each,
         widths="\n    ".join(width.format(k=k, walk=walk) for k, walk in enumerate(walks)),
-        plan=CONTEXT.plan,
-        sources=CONTEXT.sources,
-        inner=STRIDED_PLAN.inner,
-        num_outer=STRIDED_PLAN.num_outer,
-        dims=STRIDED_PLAN.dims,
-        addresses="\n    ".join([f"a0 = load_word(context, {CONTEXT.dst})", *addresses]),
+        plan=Context.plan,
+        sources=Context.sources,
+        inner=StridedLoops.inner,
+        num_outer=StridedLoops.num_outer,
+        dims=StridedLoops.dims,
+        addresses="\n    ".join([f"a0 = load_word(context, {Context.dst})", *addresses]),
         starts="\n        ".join(starts),
         moves="\n            ".join(moves),
         **given,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ep.common.primitive.expression_arrays import ExpressionDims
-from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, word_of
+from ep.cpu.engine.map.strided import StridedLoops, StridedOperand, StridedPlan, word_of
 from ep.cpu.engine.map.strided_lines import strided_lines
 from ep.cpu.kernels.expression import expression_kernel, writes_lines
 from ep.cpu.kernels.product_expression import MappedProductPlan
@@ -36,14 +36,14 @@ def expression_plan(structure: Structure, arrays: Sequence[np.ndarray[Any, Any]]
 
 def _has_lines(plan: StridedPlan) -> bool:
     """Return whether launches are large, and have one result with few lines that are cut by the ends of rows."""
-    size, inner = int(plan.words[STRIDED_PLAN.size]), int(plan.words[STRIDED_PLAN.inner])
-    is_long = plan.words[STRIDED_PLAN.num_outer] == 0 or inner * size >= LEAST_STREAMED_ROW
-    return size > 0 and is_long and are_far(int(plan.words[STRIDED_PLAN.num_bytes]))
+    size, inner = int(plan.words[StridedLoops.size]), int(plan.words[StridedLoops.inner])
+    is_long = plan.words[StridedLoops.num_outer] == 0 or inner * size >= LEAST_STREAMED_ROW
+    return size > 0 and is_long and are_far(int(plan.words[StridedLoops.num_bytes]))
 
 
 def _write_lines(plan: StridedPlan, structure: Structure, arrays: Sequence[np.ndarray[Any, Any]]) -> None:
     """Make launches write lines of the one result with non-temporal stores, and prefetch what they read in order."""
     for k, array in enumerate(arrays[1:], 1):
-        plan.words[word_of(k, OPERAND.read_once)] = array.itemsize if plan.in_order[k] else 0
+        plan.words[word_of(k, StridedOperand.read_once)] = array.itemsize if plan.in_order[k] else 0
     program = expression_kernel(structure, plan.steps, streamed=(0,))
     plan.set(task=strided_lines(), program=program, streaming=ITSELF)

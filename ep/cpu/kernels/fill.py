@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
-from ep.common.native.words import load_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.lines.inline_copy import row_filler
 from ep.cpu.lines.streaming import line_filler
-from ep.cpu.shared.context import CONTEXT
+from ep.cpu.shared.context import Context
 
 
 @cache
@@ -19,8 +18,8 @@ def fill_kernel(size: int, streaming: bool = False) -> int:
     """
     write = line_filler(size) if streaming else row_filler(size)
 
-    def fill(context, begin, end):
-        dst, src = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.sources)
+    def fill(context: Context, begin, end):
+        dst, src = context.dst, context.sources[0].data
         write(dst + begin * size, (end - begin) * size, src)
 
     return compile_task(f"fill.{size}" + ".lines" * streaming, fill)

@@ -8,24 +8,25 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.fields import word
+from ep.common.native.record import Record
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.memory import loader, storer
-from ep.cpu.engine.reduce.sort_plan import COLUMNS, SORT_PLAN
+from ep.cpu.engine.reduce.sort_plan import COLUMNS, SortLoops
 from ep.cpu.kernels.sort_keys import key_numbers, key_reader, least_key
-from ep.cpu.shared.layout import layout
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 
-FIND: Final = layout(
-    "Find",
-    x=1,
-    places=1,
-    plan=1,
-    found=1,  # the addresses of the least keys of parts, as words, then of their places; 0 if there is one part
-    merges=1,  # whether they are complete
-)
+
+class FindContext(Record):
+    x = word()
+    places = word()
+    plan = word()
+    found = word()  # the addresses of the least keys of parts, as words, then of their places; 0 if there is one part
+    merges = word()  # whether they are complete
+
 
 _BLOCK: Final = 1024  # elements of a row whose least key is found before its place
 _SHORT: Final = 32  # elements of a row whose places are compared with their keys
@@ -42,10 +43,10 @@ def find_task(bits: DataType, is_float: bool) -> int:
     begin_columns, key_of = _first_columns(bits, is_float), key_reader(bits, is_float)
 
     @separate
-    def merge(plan, places, found, begin, end):
+    def merge(plan: SortLoops, places, found, begin, end):
         """Write the first place of the least key of all parts."""
-        inner, parts = load_word(plan, SORT_PLAN.inner), load_word(plan, SORT_PLAN.parts)
-        number = load_word(plan, SORT_PLAN.outer) * parts * inner
+        inner, parts = plan.inner, plan.parts
+        number = plan.outer * parts * inner
         for unit in range(begin, end):
             at = unit // inner * parts * inner + unit % inner
             best, place = load_word(found, at), load_word(found, number + at)
@@ -64,16 +65,16 @@ def find_task(bits: DataType, is_float: bool) -> int:
             store_word(found, to, key)
             store_word(found, number + to, place)
 
-    def find(context, begin, end):
-        x, places, plan = load_word(context, FIND.x), load_word(context, FIND.places), load_word(context, FIND.plan)
-        found = load_word(context, FIND.found)
-        if load_word(context, FIND.merges) != 0:
+    def find(context: FindContext, begin, end):
+        x, places, plan = context.x, context.places, SortLoops.at(context.plan)
+        found = context.found
+        if context.merges != 0:
             merge(plan, places, found, begin, end)
             return
-        size, inner = load_word(plan, SORT_PLAN.size), load_word(plan, SORT_PLAN.inner)
-        columns, blocks = load_word(plan, SORT_PLAN.columns), load_word(plan, SORT_PLAN.blocks)
-        part, parts = load_word(plan, SORT_PLAN.part), load_word(plan, SORT_PLAN.parts)
-        number, is_whole = load_word(plan, SORT_PLAN.outer) * parts * inner, blocks * parts == 1
+        size, inner = plan.size, plan.inner
+        columns, blocks = plan.columns, plan.blocks
+        part, parts = plan.part, plan.parts
+        number, is_whole = plan.outer * parts * inner, blocks * parts == 1
         turn, infinity, nan = keys_of(plan)
         block = thread_memory()
         keys = take(block, memory_bytes)

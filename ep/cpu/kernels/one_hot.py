@@ -6,42 +6,42 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.words import load_word, stack_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.map.class_plan import CLASSES
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.class_plan import ClassLoops
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.lines.inline_copy import row_filler
 from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row
-from ep.cpu.shared.context import CONTEXT, LATER, SOURCE_WORDS
-from ep.cpu.shared.state import GRAIN_BYTES, STATE, LaunchState
+from ep.cpu.shared.context import LATER, SOURCE_WORDS, Context
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 
 _BLOCK_BYTES: Final = 4096  # of out, which stay in L1 until they are marked
 _ROW_COST: Final = 40  # the cost of a mark, in bytes that could be written in that time
 _LINE_WORDS: Final = LINE_BYTES // 8
 
-_INDICES, _ON, _OFF = (CONTEXT.sources + SOURCE_WORDS * number for number in range(3))
+_INDICES, _ON, _OFF = (Context.sources + SOURCE_WORDS * number for number in range(3))
 
 
 def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataType) -> Launcher:
     """Return the launcher of OneHot."""
     state.set(task=one_hot_kernel(indices_type, out_type.itemsize), streaming_kernel=LATER)
-    return launcher("one_hot", _launch, CLASSES)
+    return launcher("one_hot", _launch, ClassLoops)
 
 
 @jit
-def _launch(context, num_bytes, in_place, sizes):
-    depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
-    state, size = load_word(context, CONTEXT.state), load_word(context, CONTEXT.dst_size)
-    if has_streaming_rows(load_word(context, CONTEXT.dst), depth * size):
-        store_word(context, CONTEXT.streaming, load_word(state, MAP_STATE.streaming_kernel))
+def _launch(context: Context, num_bytes, in_place, sizes):
+    depth = ClassLoops.at(context.plan).depth
+    state, size = MapState.at(context.state), context.dst_size
+    if has_streaming_rows(context.dst, depth * size):
+        context.streaming = state.streaming_kernel
     grain = max(GRAIN_BYTES * depth // (depth * size + _ROW_COST), 1)
-    task, count = load_word(state, STATE.task), load_word(context, CONTEXT.dst_count)
+    task, count = state.task, context.dst_count
     return run_writing(context, task, count, size, num_bytes, grain)
 
 
@@ -60,9 +60,9 @@ def _finder(indices_type: DataType) -> Any:
     find_row, unsigned = row_finder(indices_type), indices_type.dtype.kind == "u"
 
     @jit
-    def find(context, row):
-        classes = load_word(context, CONTEXT.plan)
-        depth, lower_bound = load_word(classes, CLASSES.depth), load_word(classes, CLASSES.lower_bound)
+    def find(context: Context, row):
+        classes = ClassLoops.at(context.plan)
+        depth, lower_bound = classes.depth, classes.lower_bound
         low = max(lower_bound, 0) if unsigned else lower_bound  # an unsigned index is never below 0
         first = low - lower_bound
         column, valid = find_row(load_word(context, _INDICES), row, low, max(depth - first, 0), first)
@@ -75,9 +75,9 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
     """Return the task that fills blocks, then marks them in L1."""
     fill_bytes, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
-    def one_hot(context, begin, end):
-        depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
-        out, on, off = load_word(context, CONTEXT.dst), load_word(context, _ON), load_word(context, _OFF)
+    def one_hot(context: Context, begin, end):
+        depth = ClassLoops.at(context.plan).depth
+        out, on, off = context.dst, load_word(context, _ON), load_word(context, _OFF)
         while begin < end:
             stop = min(begin + block, end)
             fill_bytes(out + begin * size, (stop - begin) * size, off)
@@ -95,9 +95,9 @@ def _lines(find: Any, size: int) -> Callable[..., None]:
     fill_lines, fill_bytes, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
     per_line = LINE_BYTES // size
 
-    def one_hot(context, begin, end):
-        depth = load_word(load_word(context, CONTEXT.plan), CLASSES.depth)
-        out, on, off = load_word(context, CONTEXT.dst), load_word(context, _ON), load_word(context, _OFF)
+    def one_hot(context: Context, begin, end):
+        depth = ClassLoops.at(context.plan).depth
+        out, on, off = context.dst, load_word(context, _ON), load_word(context, _OFF)
         line = stack_words(_LINE_WORDS)
         done = begin
         for row in range(begin // depth, (end - 1) // depth + 1):

@@ -6,13 +6,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.record import Words
 from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import windows_of_pool
-from ep.cpu.engine.product.bands import BANDS
-from ep.cpu.engine.product.state import PRODUCT
-from ep.cpu.engine.reduce.windows import WINDOWS, row_task, words_of
+from ep.cpu.engine.product.bands import Bands
+from ep.cpu.engine.product.state import ProductLoops
+from ep.cpu.engine.reduce.windows import WindowsLoops, row_task, words_of
 from ep.cpu.machine.caches import second_cache
-from ep.cpu.shared.layout import Words
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import MaxPool, Structure
@@ -33,17 +33,19 @@ def set_bands(words: np.ndarray[Any, Any], pool: MaxPool, shape: Dims, data_type
     shape: that of the convolution. has_rows: whether a map computes parts of the columns; there is one band if not.
     """
     windows = windows_of_pool(pool, shape).in_planes(1)
-    bands = np.zeros(BANDS.num_words, np.int64)
-    bands[: WINDOWS.num_words] = words_of(windows)
-    bands[BANDS.axis] = 3 - len(windows.sizes)
-    bands[BANDS.reduce] = row_task(ReduceOp.kMax, data_type, windows)
+    bands = np.zeros(Bands.num_words, np.int64)
+    bands[: WindowsLoops.num_words] = words_of(windows)
+    bands[Bands.axis] = 3 - len(windows.sizes)
+    bands[Bands.reduce] = row_task(ReduceOp.kMax, data_type, windows)
     size, reach = windows.sizes[0], (windows.kernel[0] - 1) * windows.dilations[0] + 1
-    of_block = int(words[PRODUCT.m] * words[PRODUCT.n]) * data_type.itemsize // int(words[PRODUCT.row_parts])
-    parts = max(int(words[PRODUCT.column_parts]), -(-of_block * _PART // second_cache()))
+    of_block = (
+        int(words[ProductLoops.m] * words[ProductLoops.n]) * data_type.itemsize // int(words[ProductLoops.row_parts])
+    )
+    parts = max(int(words[ProductLoops.column_parts]), -(-of_block * _PART // second_cache()))
     shared = max(reach - windows.strides[0], 0)
     most = min(windows.counts[0], max(size // (_LEAST_APART * shared), 1) if shared else size)
-    words[PRODUCT.column_parts] = min(parts, most) if has_rows else 1
-    words[PRODUCT.depth_parts] = 1  # sums that are cut are not complete in their block
-    made = Words(bands, BANDS.addresses)
-    words[PRODUCT.bands] = made.address
+    words[ProductLoops.column_parts] = min(parts, most) if has_rows else 1
+    words[ProductLoops.depth_parts] = 1  # sums that are cut are not complete in their block
+    made = Words(bands, Bands.addresses)
+    words[ProductLoops.bands] = made.address
     return made

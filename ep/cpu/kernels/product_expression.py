@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.native.object_layout import data_address
+from ep.common.native.record import Words
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.product import ONE, Product, broadcast_product, walk_over
 from ep.common.primitive.windows import is_depthwise, windows_of
@@ -18,11 +19,10 @@ from ep.cpu.engine.product.mapped_launch import mapped_product_tasks
 from ep.cpu.engine.product.multipliers import set_multiplier, set_product
 from ep.cpu.engine.product.plan import ProductPlan, read_step
 from ep.cpu.engine.product.planes import PlanesPlan, fits
-from ep.cpu.engine.product.state import PRODUCT, PRODUCT_MAP, PRODUCT_STATE
+from ep.cpu.engine.product.state import ProductLoops, ProductMap, ProductState
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.pooled_product import set_bands, without_pool
-from ep.cpu.shared.layout import Words
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
@@ -89,17 +89,17 @@ class MappedProductPlan(StridedPlan):
             words = self._product_words(product, places, walk.has_rows)
             if pool is not None:
                 self._kept.append(set_bands(words, pool, shape, data_type, walk.has_rows))
-        in_parts = bool(words[PRODUCT.column_parts] > 1 and words[PRODUCT.n] > 1)
+        in_parts = bool(words[ProductLoops.column_parts] > 1 and words[ProductLoops.n] > 1)
         of_map, steps, columns = walk.words(in_parts)
         numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
-        state = LaunchState(PRODUCT_STATE, ())
+        state = LaunchState(ProductState, ())
         of_a, of_b = (structure.data_type(one - first) for one in (a, b))
-        if words[PRODUCT.planes] == 0:
+        if words[ProductLoops.planes] == 0:
             types = Types(of_a, of_b, data_type)
             set_product(state, types, *transposes)
             set_multiplier(state, types, words, 0 if places is None else read_step(places))
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
-        program, tasks = np.zeros(PRODUCT_MAP.num_words, np.int64), mapped_product_tasks()
+        program, tasks = np.zeros(ProductMap.num_words, np.int64), mapped_product_tasks()
         direct = _direct(structure, arrays, mapped.data_type(0)) if pool is None else -1
         is_alone = len(structure.steps) == 1 and (direct >= 0 or pool is not None)  # the values are the result
         values = {
@@ -123,12 +123,12 @@ class MappedProductPlan(StridedPlan):
             "work": _WORK_OF_MAP,
         }
         for field, value in values.items():
-            program[getattr(PRODUCT_MAP, field)] = value
-        program[PRODUCT_MAP.arrays :][: len(numbers)] = numbers
-        program[PRODUCT_MAP.steps :][: len(numbers)] = columns
+            program[getattr(ProductMap, field)] = value
+        program[ProductMap.arrays :][: len(numbers)] = numbers
+        program[ProductMap.steps :][: len(numbers)] = columns
         self.set(
             task=tasks.multiply_and_map,
-            program=self._keep(Words(program, PRODUCT_MAP.addresses)),
+            program=self._keep(Words(program, ProductMap.addresses)),
             count=1,
             size=0,
             grain=1,
@@ -163,11 +163,16 @@ class MappedProductPlan(StridedPlan):
         plan = ProductPlan(product, windows=places)
         words = plan.words
         self._kept.append(plan)  # words have addresses of its tables
-        if not has_rows and words[PRODUCT.column_parts] > 1:
-            words[PRODUCT.row_parts] = min(int(words[PRODUCT.row_parts] * words[PRODUCT.column_parts]), product.m)
-            words[PRODUCT.column_parts] = 1
-        row_parts, others = int(words[PRODUCT.row_parts]), int(words[PRODUCT.column_parts]) * product.batches.size
-        if product.m > 1 and product.n > 1 and words[PRODUCT.depth_parts] == 1:
+        if not has_rows and words[ProductLoops.column_parts] > 1:
+            words[ProductLoops.row_parts] = min(
+                int(words[ProductLoops.row_parts] * words[ProductLoops.column_parts]), product.m
+            )
+            words[ProductLoops.column_parts] = 1
+        row_parts, others = (
+            int(words[ProductLoops.row_parts]),
+            int(words[ProductLoops.column_parts]) * product.batches.size,
+        )
+        if product.m > 1 and product.n > 1 and words[ProductLoops.depth_parts] == 1:
             num_values = product.m * product.n * product.batches.size
             while (
                 row_parts * others < _ENOUGH_BLOCKS
@@ -175,7 +180,7 @@ class MappedProductPlan(StridedPlan):
                 and product.m >= 2 * _LEAST_ROWS * row_parts
             ):
                 row_parts *= 2
-        words[PRODUCT.row_parts] = row_parts
+        words[ProductLoops.row_parts] = row_parts
         return words
 
 

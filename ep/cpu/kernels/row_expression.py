@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.record import Words, addresses_in
 from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
@@ -18,11 +19,11 @@ from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.loop_nest import LoopNest
-from ep.cpu.engine.map.strided import OPERAND, STRIDED_PLAN, StridedPlan, StridedWords, set_walk, word_of
+from ep.cpu.engine.map.strided import StridedLoops, StridedOperand, StridedPlan, StridedWords, set_walk, word_of
 from ep.cpu.engine.reduce.column_sums import columns_task, parts_task, rows_of_parts
 from ep.cpu.engine.reduce.computed_segments import computed_state, computed_task, computed_words
 from ep.cpu.engine.reduce.kernel import set_reduction
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN, Part, may_overflow, parts_of, reduce_plan
+from ep.cpu.engine.reduce.plan import Part, ReduceLoops, may_overflow, parts_of, reduce_plan
 from ep.cpu.engine.reduce.stages import (
     COLUMNS,
     COPY,
@@ -31,15 +32,15 @@ from ep.cpu.engine.reduce.stages import (
     MAP,
     OF_COLUMNS,
     PASSES,
-    PROGRAM,
     REDUCE,
-    SEGMENTS,
-    STAGE,
+    SegmentsContext,
     StageHead,
+    StageProgram,
+    StageWords,
     reductions_task,
     rows_task,
 )
-from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, REDUCE_STATE
+from ep.cpu.engine.reduce.state import ComputedSegments, ReduceState
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.kernels.expression import expression_kernel, writes_lines
 from ep.cpu.kernels.row_places import Place, Places, next_rows
@@ -47,7 +48,6 @@ from ep.cpu.kernels.softmax import softmax_task
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.context import ITSELF, NONE
-from ep.cpu.shared.layout import Words, addresses_in
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 from ep.include.primitive.log_softmax import LogSoftmax
@@ -100,7 +100,7 @@ class StagesPlan(StridedPlan):
         self._structure, self._by_rows = stored_in_full(structure), by_rows
         self._shape, self._reduced_shape, self._length = shape, reduced_shape, shape[-1]
         self._counts = math.prod(shape), math.prod(reduced_shape)
-        num_bytes = int(self.words[STRIDED_PLAN.num_bytes])
+        num_bytes = int(self.words[StridedLoops.num_bytes])
         self._places = Places(self._structure, arrays, shape, reduced_shape, by_rows, num_bytes)
         self._stages: list[tuple[StageHead, list[Place]]] = []
         # in arrays of the launch; one that all rows share is read from the cache
@@ -178,8 +178,8 @@ class StagesPlan(StridedPlan):
             return
         axes = Axis(self._counts[1], False), Axis(self._length, True)
         plan, state = self._reduction(stage.op, source.data_type, axes)
-        if plan.words[REDUCE_PLAN.plain_rows] and not may_overflow(stage.op, source.data_type):
-            fold_rows = int(state.words[REDUCE_STATE.reduce_rows])
+        if plan.words[ReduceLoops.plain_rows] and not may_overflow(stage.op, source.data_type):
+            fold_rows = int(state.words[ReduceState.reduce_rows])
             self._stages.append((StageHead(FOLD, fold_rows, self._length, size=source.data_type.itemsize), places))
         else:
             words = self._keep(plan), self._keep(state)
@@ -209,15 +209,15 @@ class StagesPlan(StridedPlan):
         for value, read in zip(stage.writes, stage.reads, strict=False):
             if value not in self._structure.column_sums:
                 break
-            state, data_type = LaunchState(REDUCE_STATE, ()), self._structure.data_type(value)
+            state, data_type = LaunchState(ReduceState, ()), self._structure.data_type(value)
             set_reduction(state, ReduceOp.kSum, data_type, (Part.COLUMNS, Part.VALUES))
             target, task = [self._places[value]], 0
             if stage.map is None:
-                target, task = [*target, self._adjacent(read)], int(state.words[REDUCE_STATE.fold_columns])
+                target, task = [*target, self._adjacent(read)], int(state.words[ReduceState.fold_columns])
             of_stage = task, self._length, 0, self._keep(state)
             tasks.append((StageHead(COLUMNS, *of_stage, size=data_type.itemsize, kept=self._columns), target))
             places.append(Place(DataType.kDouble, strides, OF_COLUMNS, offset=self._columns))
-            self._columns += self._length * int(state.words[REDUCE_STATE.value_size])
+            self._columns += self._length * int(state.words[ReduceState.value_size])
         if stage.map is not None:
             places += [self._places[value] for value in (*stage.writes[stage.sums :], *stage.reads)]
             task, plan = self._map(stage.map, places, False, (ColumnOp.kSum,) * stage.sums)
@@ -260,22 +260,22 @@ class StagesPlan(StridedPlan):
         data_type = self._structure.data_type(stage.writes[0])
         map_ = stage.map or identity_of(data_type)
         sizes = SegmentSizes(batch, outer, self._reduced_shape[first], inner, rows, 0)
-        words = np.zeros(COMPUTED_SEGMENTS.num_words, np.int64)
+        words = np.zeros(ComputedSegments.num_words, np.int64)
         for field, value in computed_words(sizes, data_type, ids_type).items():
-            words[getattr(COMPUTED_SEGMENTS, field)] = value
+            words[getattr(ComputedSegments, field)] = value
         state = self._keep(computed_state(data_type, ids_type))
-        of_stage = self._keep(Words(words, COMPUTED_SEGMENTS.addresses)), state
+        of_stage = self._keep(Words(words, ComputedSegments.addresses)), state
         sources = [self._places[value] for value in reads]
         computed = self._map(map_, [self._places.as_read(data_type), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources, self._places[segments]]
-        self._stages.append((StageHead(SEGMENTS, computed_task(), 0, *of_stage, *computed), places))
+        self._stages.append((StageHead(SegmentsContext, computed_task(), 0, *of_stage, *computed), places))
 
     def _reduction(
         self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], computed: bool = False
     ) -> tuple[LoopNest, LaunchState]:
         """Return a plan and a state of Reduce. computed: whether a map computes what is reduced."""
         plan = reduce_plan(signatures.REDUCE, op, data_type, axes, self._counts)
-        state = LaunchState(REDUCE_STATE, ())
+        state = LaunchState(ReduceState, ())
         set_reduction(state, op, data_type, parts_of(plan.words, op, data_type, computed))
         return plan, state
 
@@ -295,7 +295,10 @@ class StagesPlan(StridedPlan):
         made = StridedWords(len(places))
         words, steps = made.words, set_walk(made.words, dims, walks, [place.data_type.itemsize for place in places])
         for k, place in enumerate(places):
-            words[word_of(k, OPERAND.rows)], words[word_of(k, OPERAND.row_bytes)] = place.rows, place.row_bytes
+            words[word_of(k, StridedOperand.rows)], words[word_of(k, StridedOperand.row_bytes)] = (
+                place.rows,
+                place.row_bytes,
+            )
         streamed = None
         if self._places.streams and not reduced:
             may_stream = not sums and writes_lines(structure, steps)
@@ -355,7 +358,7 @@ class StagesPlan(StridedPlan):
             if k in fetching and fetched:
                 ahead = self._keep(next_rows(fetched, together, self._length, fetching.index(k), len(fetching)))
             program += [*head, len(places), self._keep([word for operand in operands for word in operand]), ahead]
-        of_plan = self._keep(program, addresses_in(PROGRAM, STAGE, len(self._stages)))
+        of_plan = self._keep(program, addresses_in(StageProgram, StageWords, len(self._stages)))
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
         if self._columns:
             task, count = columns_task(), 1

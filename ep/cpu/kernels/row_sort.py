@@ -12,17 +12,24 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.fields import word
+from ep.common.native.record import Record
 from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, release, set_bytes, storer
-from ep.cpu.engine.reduce.sort_plan import INSERTED, SORT_PLAN
+from ep.cpu.engine.reduce.sort_plan import INSERTED, SortLoops
 from ep.cpu.kernels.sort_keys import key_numbers, key_reader, least_key
-from ep.cpu.shared.layout import layout
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 
-SORT: Final = layout("Sort", x=1, places=1, plan=1, lacks_memory=1)
+
+class SortContext(Record):
+    x = word()
+    places = word()
+    plan = word()
+    lacks_memory = word()
+
 
 _DIGIT_BITS: Final = 8
 _DIGITS: Final = 1 << _DIGIT_BITS
@@ -113,14 +120,14 @@ def sort_task(bits: DataType, is_float: bool) -> int:
         return sort_places(words, other, x, at, step, count, turn, infinity, nan)
 
     @separate
-    def sort_rows(context, begin, end):
-        x, places, plan = load_word(context, SORT.x), load_word(context, SORT.places), load_word(context, SORT.plan)
-        size, inner = load_word(plan, SORT_PLAN.size), load_word(plan, SORT_PLAN.inner)
-        wanted, kept = load_word(plan, SORT_PLAN.num_places), load_word(plan, SORT_PLAN.kept)
+    def sort_rows(context: SortContext, begin, end):
+        x, places, plan = context.x, context.places, SortLoops.at(context.plan)
+        size, inner = plan.size, plan.inner
+        wanted, kept = plan.num_places, plan.kept
         turn, infinity, nan = keys_of(plan)
         memory = allocate(16 * kept)
         if memory == 0:
-            store_word(context, SORT.lacks_memory, 1)
+            context.lacks_memory = 1
             return
         for line in range(begin, end):
             at, to = line // inner * size * inner + line % inner, line // inner * wanted * inner + line % inner
@@ -134,11 +141,11 @@ def sort_task(bits: DataType, is_float: bool) -> int:
                 store_place(places, to + n * inner, load_word(words, n) & _PLACE_BITS)
         release(memory)
 
-    def sort(context, begin, end):
-        x, places, plan = load_word(context, SORT.x), load_word(context, SORT.places), load_word(context, SORT.plan)
-        size, inner = load_word(plan, SORT_PLAN.size), load_word(plan, SORT_PLAN.inner)
-        wanted = load_word(plan, SORT_PLAN.num_places)
-        if load_word(plan, SORT_PLAN.kept) != 0:
+    def sort(context: SortContext, begin, end):
+        x, places, plan = context.x, context.places, SortLoops.at(context.plan)
+        size, inner = plan.size, plan.inner
+        wanted = plan.num_places
+        if plan.kept != 0:
             sort_rows(context, begin, end)
             return
         turn, infinity, nan = keys_of(plan)

@@ -12,23 +12,24 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.words import load_word, stack_words, store_word, store_words
+from ep.common.native.fields import word
+from ep.common.native.record import Record
+from ep.common.native.words import load_word, store_words
 from ep.common.stored_types import scanned_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.shared.context import CONTEXT, NO_MEMORY
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
+from ep.cpu.shared.context import NO_MEMORY, Context
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState, State
 from ep.cpu.threads.parallel import run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 from ep.include.number_kind import UNSIGNED
 from ep.include.primitive.scan_op import SCANS_OF_SUMS, SCANS_TO_END, ScanOp
 
-_COLUMNS: Final = 512  # adjacent ones that are scanned together, at most
+_ColumnsContext: Final = 512  # adjacent ones that are scanned together, at most
 _FEW_COLUMNS: Final = 64  # the same where there are few lines
 _ROWS: Final = 8  # fewer columns are scanned one after the other
 _GROUP: Final = 4  # elements of a row whose sums do not wait for those before them
@@ -39,21 +40,22 @@ _PART_BYTES: Final = 2**18  # the least bytes, read and written, of a part
 _FEW_THREADS: Final = 2  # which would not scan parts faster than one thread scans the whole line
 _COST: Final = 3  # how much longer it takes than to move the elements
 
-_WORK: Final = layout(
-    "ScanWork",
-    src=1,
-    dst=1,
-    size=1,  # elements of a line
-    inner=1,
-    columns=1,  # that are scanned together
-    blocks=1,  # of columns
-    part=1,  # elements of a part
-    parts=1,
-    sums=1,  # the address of the sums of parts, or 0
-    step=1,  # what a task does: see below
-    to_end=1,  # whether it begins with the last element
-)
-_WORDS: Final[int] = _WORK.num_words
+
+class _ScanWork(Record):
+    src = word()
+    dst = word()
+    size = word()  # elements of a line
+    inner = word()
+    columns = word()  # that are scanned together
+    blocks = word()  # of columns
+    part = word()  # elements of a part
+    parts = word()
+    sums = word()  # the address of the sums of parts, or 0
+    step = word()  # what a task does: see below
+    to_end = word()  # whether it begins with the last element
+
+
+_WORDS: Final[int] = _ScanWork.num_words
 _LINES, _SUMS, _PARTS = range(3)  # it scans whole lines, it adds up parts, or it scans parts
 
 
@@ -70,29 +72,29 @@ def _launch(in_parts: bool, to_end: bool) -> Any:
     from_last = 1 if to_end else 0
 
     @jit
-    def launch(context, num_bytes, in_place, sizes):
+    def launch(context: Context, num_bytes, in_place, sizes):
         outer, size, inner = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
-        columns = min(inner, max(_FEW_COLUMNS, min(_COLUMNS, outer * inner // _ENOUGH & -_FEW_COLUMNS)))
+        columns = min(inner, max(_FEW_COLUMNS, min(_ColumnsContext, outer * inner // _ENOUGH & -_FEW_COLUMNS)))
         blocks = (inner + columns - 1) // columns
         units, part, sums = outer * blocks, size, 0
         if in_parts and units < _ENOUGH:
             parts = max(min(_MOST_PARTS // units, num_bytes // units // _PART_BYTES), 1)
             part = (size + parts - 1) // parts
         parts = (size + part - 1) // part
-        state, own = load_word(context, CONTEXT.state), stack_words(_WORDS)
-        threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
+        state, own = State.at(context.state), _ScanWork.on_stack()
+        threads = LaunchSettings.at(state.settings).num_threads
         if parts > 1 and threads > _FEW_THREADS:
             sums = allocate(outer * parts * inner * _CARRIED_BYTES)
             if sums == 0:
                 return NO_MEMORY
-        src, dst = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.dst)
+        src, dst = context.sources[0].data, context.dst
         store_words(own, src, dst, size, inner, columns, blocks, part, parts, sums, _LINES, from_last)
-        task, count = load_word(state, STATE.task), units * (parts if sums != 0 else 1)
+        task, count = state.task, units * (parts if sums != 0 else 1)
         grain = max(GRAIN_BYTES * count // (_COST * num_bytes), 1)
         if sums != 0:
-            store_word(own, _WORK.step, _SUMS)
+            own.step = _SUMS
             run(state, task, own, count, grain)
-            store_word(own, _WORK.step, _PARTS)
+            own.step = _PARTS
         run(state, task, own, count, grain)
         if sums != 0:
             release(sums)
@@ -110,13 +112,13 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
     scan_row, add_row = _row(data_type, carried, is_sum), _row_sum(data_type, carried)
     begin_columns, scan_columns, add_columns = _columns(data_type, carried, is_sum)
     T, load, store = carried.dtype.type, loader(carried), storer(carried)
-    size_of_carried, all_carried = carried.itemsize, _COLUMNS * _CARRIED_BYTES
+    size_of_carried, all_carried = carried.itemsize, _ColumnsContext * _CARRIED_BYTES
     neutral = _neutral(carried)
 
     @separate
-    def add_part(work, at, by, count, width, sums):
+    def add_part(work: _ScanWork, at, by, count, width, sums):
         """Write the sums of a part."""
-        src = load_word(work, _WORK.src)
+        src = work.src
         if width < _ROWS:
             for j in range(width):
                 store(sums, j, add_row(src, at + j, by, count))
@@ -126,9 +128,9 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
             add_columns(src, at + k * by, sums, width)
 
     @separate
-    def scan_part(work, at, by, count, width, numbers, bases):
+    def scan_part(work: _ScanWork, at, by, count, width, numbers, bases):
         """Scan a part, whose sums are then in `numbers`. bases: the sums of the parts before."""
-        src, dst = load_word(work, _WORK.src), load_word(work, _WORK.dst)
+        src, dst = work.src, work.dst
         if width < _ROWS:
             for j in range(width):
                 store(numbers, j, scan_row(src, dst, at + j, by, count, load(bases, j)))
@@ -142,11 +144,11 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
         for j in range(width):
             store(bases, j, T(load(bases, j) + load(numbers, j)))
 
-    def scan(work, begin, end):
-        size, inner = load_word(work, _WORK.size), load_word(work, _WORK.inner)
-        columns, blocks = load_word(work, _WORK.columns), load_word(work, _WORK.blocks)
-        part, parts, step = load_word(work, _WORK.part), load_word(work, _WORK.parts), load_word(work, _WORK.step)
-        to_end = load_word(work, _WORK.to_end) != 0
+    def scan(work: _ScanWork, begin, end):
+        size, inner = work.size, work.inner
+        columns, blocks = work.columns, work.blocks
+        part, parts, step = work.part, work.parts, work.step
+        to_end = work.to_end != 0
         block, by, parts_of_unit = thread_memory(), -inner if to_end else inner, parts if step == _LINES else 1
         numbers = take(block, 2 * all_carried)
         bases = numbers + all_carried
@@ -155,7 +157,7 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
             if step != _LINES:
                 line, number = line // parts, line % parts
             width = min(columns, inner - column)
-            sums = load_word(work, _WORK.sums) + (line * parts * inner + column) * size_of_carried
+            sums = work.sums + (line * parts * inner + column) * size_of_carried
             for j in range(width):
                 store(bases, j, neutral)
             for other in range(number if step == _PARTS else 0):

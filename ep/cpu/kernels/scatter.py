@@ -21,10 +21,10 @@ from ep.cpu.compile.memory import allocate, arithmetic_type, copy_bytes, loader,
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, finder
-from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS, SEGMENTS_WORDS
+from ep.cpu.engine.reduce.state import SEGMENTS_WORDS, SegmentsContext, SegmentState
 from ep.cpu.kernels.math_library import cpu_math_library
-from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
-from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
+from ep.cpu.shared.context import Context
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
@@ -120,25 +120,25 @@ def _combining_task(op: BinaryOp, data_type: DataType) -> int:
 
 
 def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
-    """Return the task (context by SEGMENTS, begin, end) on parts of the places, or of the columns."""
+    """Return the task (context by SegmentsContext, begin, end) on parts of the places, or of the columns."""
 
-    def scatter(context, begin, end):
-        state, indices = load_word(context, SEGMENTS.state), load_word(context, SEGMENTS.ids)
+    def scatter(context: SegmentsContext, begin, end):
+        state, indices = SegmentState.at(context.state), context.ids
         data, out, sums = (
-            load_word(context, SEGMENTS.data),
-            load_word(context, SEGMENTS.out),
-            load_word(context, SEGMENTS.sums),
+            context.data,
+            context.out,
+            context.sums,
         )
         outer, places, number = (
-            load_word(context, SEGMENTS.outer),
-            load_word(context, SEGMENTS.num_segments),
-            load_word(context, SEGMENTS.num_ids),
+            context.outer,
+            context.num_segments,
+            context.num_ids,
         )
-        numbers, row_bytes = load_word(context, SEGMENTS.numbers), load_word(context, SEGMENTS.row_bytes)
-        parts, columns = load_word(context, SEGMENTS.parts), load_word(context, SEGMENTS.tiles)
-        offset, find = load_word(context, SEGMENTS.offset), load_word(state, SEGMENT_STATE.find)
-        sum_bytes = numbers * load_word(state, SEGMENT_STATE.sum_bytes)
-        batch_bytes, memory = number * load_word(context, SEGMENTS.ids_size), thread_memory()
+        numbers, row_bytes = context.numbers, context.row_bytes
+        parts, columns = context.parts, context.tiles
+        offset, find = context.offset, state.find
+        sum_bytes = numbers * state.sum_bytes
+        batch_bytes, memory = number * context.ids_size, thread_memory()
         found = take(memory, FOUND_BYTES)
         for unit in range(begin, end):
             group, part, column = unit // (parts * columns), unit // columns % parts, unit % columns
@@ -160,24 +160,24 @@ def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
 
 
 @jit
-def _launch(context, num_bytes, in_place, sizes):
+def _launch(context: Context, num_bytes, in_place, sizes):
     batch, outer, places = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
     inner, number, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
-    state, given = load_word(context, CONTEXT.state), stack_words(SEGMENTS_WORDS)
+    state, given = SegmentState.at(context.state), stack_words(SEGMENTS_WORDS)
     data, indices, out = (
-        load_word(context, CONTEXT.sources),
-        load_word(context, CONTEXT.sources + SOURCE_WORDS),
-        load_word(context, CONTEXT.dst),
+        context.sources[0].data,
+        context.sources[1].data,
+        context.dst,
     )
     indices_size, row_bytes = (
-        load_word(context, CONTEXT.sources + SOURCE_WORDS + 2),
-        inner * load_word(context, CONTEXT.dst_size),
+        context.sources[1].size,
+        inner * context.dst_size,
     )
-    groups, sum_bytes = batch * outer, load_word(state, SEGMENT_STATE.sum_bytes)
+    groups, sum_bytes = batch * outer, state.sum_bytes
     work = groups * number * (2 * row_bytes + _INDEX_COST)
-    threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
+    threads = LaunchSettings.at(state.settings).num_threads
     wanted = max(min((threads + groups - 1) // groups, work // GRAIN_BYTES), 1)
     columns = wanted if row_bytes >= wanted * _LEAST_COLUMNS else 1
     is_worth_it = row_bytes >= _SHORT or places * row_bytes > _CACHED
@@ -192,6 +192,6 @@ def _launch(context, num_bytes, in_place, sizes):
         0, 0, 0, 0, columns, indices_size, sums, parts,
     )  # fmt: skip
     units = groups * parts * columns
-    run(state, load_word(state, STATE.task), given, units, max(GRAIN_BYTES * units // work, 1))
+    run(state, state.task, given, units, max(GRAIN_BYTES * units // work, 1))
     release(sums)
     return 0

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader
-from ep.cpu.engine.reduce.sort_plan import SORT_PLAN
+from ep.cpu.engine.reduce.sort_plan import SortLoops
 from ep.include.data_type import DataType
 
 
@@ -39,9 +38,9 @@ def key_numbers(bits: DataType) -> Any:
     T = bits.dtype.type
 
     @jit
-    def numbers(plan):
-        turn, infinity = load_word(plan, SORT_PLAN.turn), load_word(plan, SORT_PLAN.infinity)
-        return T(turn), T(infinity), T(load_word(plan, SORT_PLAN.nan))
+    def numbers(plan: SortLoops):
+        turn, infinity = plan.turn, plan.infinity
+        return T(turn), T(infinity), T(plan.nan)
 
     return numbers
 

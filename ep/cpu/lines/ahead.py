@@ -9,36 +9,36 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, store_word
+from ep.common.native.fields import word, words
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, load
 from ep.cpu.lines.fetch import fetch
-from ep.cpu.shared.context import CONTEXT
-from ep.cpu.shared.layout import layout
+from ep.cpu.shared.context import Context
 
 AHEAD_BLOCK: Final = 256
 """Elements of a part of a loop."""
 _SHIFT: Final = AHEAD_BLOCK.bit_length() - 1
 _MOST: Final = 8  # streams of a core's own prefetchers are not many more
 
-AHEAD: Final = layout(
-    "Ahead",
-    CONTEXT,
-    in_lines=1,  # whether the task writes whole lines of its results with non-temporal stores
-    num_ahead=1,
-    ahead=2 * _MOST,  # an address, and the bytes for `AHEAD_BLOCK` elements; element 0 of the task is at the address
-)
-"""The context of such a task."""
+
+class AheadContext(Context):
+    """The context of such a task."""
+
+    in_lines = word()  # whether the task writes whole lines of its results with non-temporal stores
+    num_ahead = word()
+    ahead = words(
+        2 * _MOST
+    )  # an address, and the bytes for `AHEAD_BLOCK` elements; element 0 of the task is at the address
 
 
 @jit
-def add_ahead(context, address, size):
+def add_ahead(context: AheadContext, address, size):
     """Make a task prefetch `size` bytes for `AHEAD_BLOCK` elements, from `address` on for its element 0."""
-    number = load_word(context, AHEAD.num_ahead)
+    number = context.num_ahead
     if number < _MOST:
-        store_word(context, AHEAD.ahead + 2 * number, address)
-        store_word(context, AHEAD.ahead + 2 * number + 1, size)
-        store_word(context, AHEAD.num_ahead, number + 1)
+        context.ahead[2 * number] = address
+        context.ahead[2 * number + 1] = size
+        context.num_ahead = number + 1
 
 
 @jit
@@ -52,9 +52,9 @@ def fetch_ahead(builder: Any, context: Any, begin: Any, end: Any) -> None:
     """Prefetch the lines for elements [begin, end) of a task."""
 
     def fetch_one(number: Any, _: Any) -> None:
-        place = builder.add(builder.mul(number, WORD(2)), WORD(AHEAD.ahead))
+        place = builder.add(builder.mul(number, WORD(2)), WORD(AheadContext.ahead))
         address, size = (load(builder, context, WORD, builder.add(place, WORD(skip))) for skip in (0, 1))
         first, last = (builder.ashr(builder.mul(element, size), WORD(_SHIFT)) for element in (begin, end))
         fetch(builder, builder.add(address, first), builder.sub(last, first), L1_CACHE)
 
-    counted_at_head(builder, WORD(0), load(builder, context, WORD, WORD(AHEAD.num_ahead)), 1, [], fetch_one)
+    counted_at_head(builder, WORD(0), load(builder, context, WORD, WORD(AheadContext.num_ahead)), 1, [], fetch_one)

@@ -21,14 +21,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.words import load_word, store_word
+from ep.common.native.words import store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import loader, storer
-from ep.cpu.lines.streaming import STREAM, stream
+from ep.cpu.lines.streaming import StreamContext, stream
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, StoredCalibration, everywhere, least_size
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, NONE, SOURCE_WORDS
-from ep.cpu.shared.state import SETTINGS, STATE, LaunchState
+from ep.cpu.shared.context import CONTEXT_WORDS, NONE, SOURCE_WORDS, Context
+from ep.cpu.shared.state import LaunchSettings, LaunchState, State
 from ep.cpu.threads.parallel import run
 from ep.include.data_type import DataType
 
@@ -53,9 +53,9 @@ NUM_TIMES: Final = 2 + len(_SIZES) * KINDS * len(_WAYS)
 _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
 
 
-def _probe(context, begin, end):
-    dst, num_sources = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.num_sources)
-    a, b = load_word(context, CONTEXT.sources), load_word(context, CONTEXT.sources + SOURCE_WORDS)
+def _probe(context: Context, begin, end):
+    dst, num_sources = context.dst, context.num_sources
+    a, b = context.sources[0].data, context.sources[1].data
     if num_sources == 0:
         for i in range(begin, end):
             _store(dst, i, i)
@@ -144,7 +144,7 @@ class _Probe:
 
     def __init__(self, settings: np.ndarray[Any, Any], share: int, num_bytes: int) -> None:
         self._settings = settings
-        self._state = LaunchState(STATE, ())
+        self._state = LaunchState(State, ())
         self._state.set(settings=settings.ctypes.data, share=share)
         self._task, self._twin, run_task = tasks()
         words = (ctypes.c_int64,) * 4
@@ -153,7 +153,7 @@ class _Probe:
         self._memory = np.arange(num_bytes // _SIZE)
         self._sink = np.zeros(1, np.int64)
         self._context = np.zeros(CONTEXT_WORDS, np.int64)
-        self._stream = np.zeros(STREAM.num_words, np.int64)
+        self._stream = np.zeros(StreamContext.num_words, np.int64)
 
     def times(self, caches: int, ahead: int) -> list[float]:
         """Return the seconds of one round. The first two are a copy by tiles, without and with prefetching.
@@ -164,9 +164,9 @@ class _Probe:
         """
         found = []
         for fetched in (0, _AHEAD):
-            self._settings[SETTINGS.ahead] = fetched
+            self._settings[LaunchSettings.ahead] = fetched
             found.append(self.seconds(_TILES, 1, caches))
-        self._settings[SETTINGS.ahead] = ahead
+        self._settings[LaunchSettings.ahead] = ahead
         for size in _SIZES:
             for kind in range(KINDS):
                 self.seconds(_THROUGH, kind, int(size * caches))
@@ -198,15 +198,15 @@ class _Probe:
         if num_sources == _READ:
             buffers[2] = self._sink.ctypes.data
         words = self._context
-        words[CONTEXT.dst], words[CONTEXT.state], words[CONTEXT.streaming] = (
+        words[Context.dst], words[Context.state], words[Context.streaming] = (
             buffers[0],
             self._state.words.ctypes.data,
             streaming,
         )
-        words[CONTEXT.dst_count], words[CONTEXT.dst_size], words[CONTEXT.num_sources] = count, _SIZE, num_sources
+        words[Context.dst_count], words[Context.dst_size], words[Context.num_sources] = count, _SIZE, num_sources
         for source, address in enumerate(buffers[1:]):
-            place = CONTEXT.sources + SOURCE_WORDS * source
+            place = Context.sources + SOURCE_WORDS * source
             words[place : place + SOURCE_WORDS] = address, count, _SIZE
         words = self._stream
-        words[STREAM.task], words[STREAM.context] = self._task, self._context.ctypes.data
-        words[STREAM.count], words[STREAM.size] = count, _SIZE
+        words[StreamContext.task], words[StreamContext.context] = self._task, self._context.ctypes.data
+        words[StreamContext.count], words[StreamContext.size] = count, _SIZE

@@ -18,7 +18,9 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, stack_words, store_word, store_words
+from ep.common.native.fields import word
+from ep.common.native.record import Record
+from ep.common.native.words import load_word, stack_words, store_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes
@@ -36,21 +38,22 @@ from ep.cpu.compile.vectors import (
 from ep.cpu.lines.fetch import fetch_first, fetch_part, line_into_second, part_into_second
 from ep.cpu.lines.inline_copy import copy_short_row, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import SETTINGS, STATE
+from ep.cpu.shared.context import CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS, Context
+from ep.cpu.shared.state import LaunchSettings, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 
-STREAM: Final = layout(
-    "Stream",
-    task=1,  # the task that writes
-    context=1,
-    count=1,  # elements that the task writes
-    size=1,  # bytes of an element
-)
-"""The context of the streaming task: the one that uses non-temporal stores."""
-_STREAM_WORDS: Final[int] = STREAM.num_words
+
+class StreamContext(Record):
+    """The context of the streaming task: the one that uses non-temporal stores."""
+
+    task = word()  # the task that writes
+    context = word()
+    count = word()  # elements that the task writes
+    size = word()  # bytes of an element
+
+
+_STREAM_WORDS: Final[int] = StreamContext.num_words
 
 LINE_BYTES: Final = LINE
 _LINE: Final = LINE
@@ -158,14 +161,14 @@ def has_streaming_rows(dst, row_bytes):
 
 
 @jit
-def _in_lines(task, own, begin, end, size):
-    """Call `CONTEXT.streaming` for the whole lines, and `task` for the elements before and after them."""
-    dst, streaming = load_word(own, CONTEXT.dst), load_word(own, CONTEXT.streaming)
+def _in_lines(task, own: Context, begin, end, size):
+    """Call `Context.streaming` for the whole lines, and `task` for the elements before and after them."""
+    dst, streaming = own.dst, own.streaming
     first = min(begin + (-(dst + begin * size) & (_LINE - 1)) // size, end)
     last = max(end - ((dst + end * size) & (_LINE - 1)) // size, first)
     if first < last:
         call_task(streaming, own, first, last)
-    store_word(own, CONTEXT.streaming, NONE)
+    own.streaming = NONE
     if begin < first:
         call_task(task, own, begin, first)
     if last < end:
@@ -173,25 +176,25 @@ def _in_lines(task, own, begin, end, size):
 
 
 @jit
-def _by_tiles(task, own, begin, end, size, count):
+def _by_tiles(task, own: Context, begin, end, size, count):
     memory = thread_memory()
     tile = take(memory, _TILE)
-    store_word(own, CONTEXT.streaming, NONE)
-    settings = load_word(load_word(own, CONTEXT.state), STATE.settings)
-    dst, per_tile, ahead = load_word(own, CONTEXT.dst), _TILE // size, load_word(settings, SETTINGS.ahead) // size
+    own.streaming = NONE
+    settings = LaunchSettings.at(State.at(own.state).settings)
+    dst, per_tile, ahead = own.dst, _TILE // size, settings.ahead // size
     # tiles end at ends of lines, if elements do
     stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
     while begin < end:
         stop = min(stop, end)
-        for source in range(load_word(own, CONTEXT.num_sources)):
-            place = CONTEXT.sources + SOURCE_WORDS * source
+        for source in range(own.num_sources):
+            place = Context.sources + SOURCE_WORDS * source
             if ahead > 0 and load_word(own, place + 1) == count:  # it is read in the order of dst
                 read_size = load_word(own, place + 2)
                 first = load_word(own, place) + ahead * read_size
                 part_into_second(first + begin * read_size, (stop - begin) * read_size)
                 if stop == end:
                     line_into_second(first + end * read_size - 1)
-        store_word(own, CONTEXT.dst, tile - begin * size)  # the task adds the offset of each element
+        own.dst = tile - begin * size  # the task adds the offset of each element
         call_task(task, own, begin, stop)
         stream_row(dst + begin * size, tile, (stop - begin) * size)
         begin = stop
@@ -199,13 +202,13 @@ def _by_tiles(task, own, begin, end, size, count):
     give_back(memory, tile)
 
 
-def _stream(context, begin, end):
-    task, size, own = load_word(context, STREAM.task), load_word(context, STREAM.size), stack_words(CONTEXT_WORDS)
-    copy_bytes(own, load_word(context, STREAM.context), 8 * CONTEXT_WORDS)
-    if load_word(own, CONTEXT.streaming) != NONE and load_word(own, CONTEXT.dst) & (size - 1) == 0:
+def _stream(context: StreamContext, begin, end):
+    task, size, own = context.task, context.size, Context.on_stack()
+    copy_bytes(own, context.context, 8 * CONTEXT_WORDS)
+    if own.streaming != NONE and own.dst & (size - 1) == 0:
         _in_lines(task, own, begin, end, size)
     else:
-        _by_tiles(task, own, begin, end, size, load_word(context, STREAM.count))
+        _by_tiles(task, own, begin, end, size, context.count)
     finish_streams()
 
 
@@ -222,26 +225,29 @@ def kind_of_work(num_bytes, written):
 
 
 @jit
-def run_writing(context, task, count, size, num_bytes, grain):
+def run_writing(context: Context, task, count, size, num_bytes, grain):
     """Run a task that writes `count` elements of `size` bytes to dst, with non-temporal stores if that is faster.
 
-    context: that of the launch, by the layout CONTEXT; the task uses no other data. Its word `streaming` is NONE unless
+    context: that of the launch, by the layout Context; the task uses no other data. Its word `streaming` is NONE unless
         the caller writes another: a task like `task` that writes whole lines with non-temporal stores, or ITSELF.
     size: 1 to 16, a power of two; 0 if the task reads dst, or if dst has gaps, which a tile cannot have.
     num_bytes: the bytes that the launch reads and writes.
     Returns 1, without running the task, if streaming needs a task that has not been compiled yet; else 0.
     """
-    state = load_word(context, CONTEXT.state)
-    settings, streaming = load_word(state, STATE.settings), load_word(context, CONTEXT.streaming)
-    way, streamed = SETTINGS.tiles_from if streaming == NONE else SETTINGS.lines_from, stack_words(_STREAM_WORDS)
+    state = State.at(context.state)
+    settings, streaming = LaunchSettings.at(state.settings), context.streaming
+    way, streamed = (
+        LaunchSettings.tiles_from if streaming == NONE else LaunchSettings.lines_from,
+        stack_words(_STREAM_WORDS),
+    )
     if size != 0 and num_bytes > load_word(settings, way + kind_of_work(num_bytes, count * size)):
-        stream_task = load_word(settings, SETTINGS.stream)
+        stream_task = settings.stream
         if stream_task == 0 or streaming == LATER:
             return 1
         if streaming != ITSELF:
             store_words(streamed, task, context, count, size)
             task, context = stream_task, streamed
     else:
-        store_word(context, CONTEXT.streaming, NONE)
+        context.streaming = NONE
     run(state, task, context, count, grain)
     return 0

@@ -12,7 +12,7 @@ from ep.common.primitive.signature import Signature, reads
 from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.add import Add, AddFactory
@@ -24,7 +24,7 @@ from ep.include.stream import Stream
 class AddImpl(CpuPrimitive, Add):
     # all srcs have the same type, and compiled code receives them in a tuple
     signature = Signature((reads("srcs", 0, "count"), *signatures.add(0).operands), signatures.add(0).sizes)
-    state_layout = MAP_STATE
+    state_layout = MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.add import add_launcher

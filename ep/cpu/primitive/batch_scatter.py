@@ -9,7 +9,7 @@ from ep.common.primitive.keys import BATCH_SCATTER
 from ep.common.primitive.segment_sizes import as_segment_sizes
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.reduce.state import SEGMENT_STATE
+from ep.cpu.engine.reduce.state import SegmentState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_scatter import BatchScatter, BatchScatterFactory
@@ -20,7 +20,7 @@ from ep.include.stream import Stream
 
 @implements(BatchScatterFactory, on=DeviceType.kCPU, keys=BATCH_SCATTER)
 class BatchScatterImpl(CpuPrimitive, BatchScatter):
-    signature, state_layout = signatures.BATCH_SCATTER, SEGMENT_STATE
+    signature, state_layout = signatures.BATCH_SCATTER, SegmentState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.scatter import scatter_launcher

@@ -10,7 +10,7 @@ from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.map.plan import strided_plan
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.engine.move.run_writer import RunWriter, run_writers
 from ep.cpu.primitive.expand import StridedCopy
 from ep.cpu.primitive.strided import StridedPrimitive
@@ -30,7 +30,7 @@ _MOVES: Final = frozenset(
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_UNARY - _MOVES)
 class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary):
-    signature, state_layout, number_operands = signatures.BROADCAST_ELEMENTWISE_UNARY, MAP_STATE, ("src",)
+    signature, state_layout, number_operands = signatures.BROADCAST_ELEMENTWISE_UNARY, MapState, ("src",)
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.elementwise import broadcast_launcher

@@ -11,7 +11,7 @@ import numpy as np
 from ep.common.checks import as_dims
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.cpu.engine.map.plan import broadcast_plan
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import NO_DIMS, PlannedPrimitive
 from ep.include.primitive.primitive import Request
 
@@ -19,7 +19,7 @@ from ep.include.primitive.primitive import Request
 class BroadcastPrimitive(PlannedPrimitive):
     """A primitive of the map engine over a broadcast walk; an operand with dims () may be a plain number."""
 
-    state_layout = MAP_STATE
+    state_layout = MapState
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

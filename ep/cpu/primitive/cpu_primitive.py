@@ -22,9 +22,9 @@ from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.run_writer import RunWriter
-from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
-from ep.cpu.shared.listed import CHECKED, NOTED, Listed
-from ep.cpu.shared.state import STATE, LaunchState
+from ep.cpu.shared.context import SOURCE_WORDS, Context
+from ep.cpu.shared.listed import CHECKED, Listed, Noted
+from ep.cpu.shared.state import LaunchState, State
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
@@ -46,7 +46,7 @@ class CpuPrimitive(Launchable, Primitive):
     """
 
     signature: ClassVar[Signature]
-    state_layout: ClassVar[Any] = STATE
+    state_layout: ClassVar[Any] = State
     number_operands: ClassVar[tuple[str, ...]] = ()
     """Operands that may be numbers in Launch, in its order. Compiled code receives arrays of one element."""
     convert_number: ClassVar[staticmethod[[Any, DataType, str], Any]] = staticmethod(convert_value)
@@ -203,14 +203,14 @@ class CpuPrimitive(Launchable, Primitive):
 
         plan, args: as `_run` got them.
         """
-        words = np.zeros(NOTED.num_words, np.int64)
+        words = np.zeros(Noted.num_words, np.int64)
         if self._note(words, None if plan is None else plan.words, *args):
             return None
-        frame = words[NOTED.frame :]
-        end = CONTEXT.sources + SOURCE_WORDS * int(frame[CONTEXT.num_sources])
-        words[NOTED.numbers + len(args) - len(self.signature.operands) : NOTED.frame] = frame[end:] = 0  # not written
-        sources = range(CONTEXT.sources, end, SOURCE_WORDS)
-        return Listed(CHECKED, words[: NOTED.frame].tolist(), frame, (CONTEXT.dst, *sources), CONTEXT.addresses)
+        frame = words[Noted.frame :]
+        end = Context.sources + SOURCE_WORDS * int(frame[Context.num_sources])
+        words[Noted.numbers + len(args) - len(self.signature.operands) : Noted.frame] = frame[end:] = 0  # not written
+        sources = range(Context.sources, end, SOURCE_WORDS)
+        return Listed(CHECKED, words[: Noted.frame].tolist(), frame, (Context.dst, *sources), Context.addresses)
 
 
 class PlannedPrimitive(CpuPrimitive):

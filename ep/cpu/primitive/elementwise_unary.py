@@ -8,7 +8,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
@@ -19,7 +19,7 @@ from ep.include.stream import Stream
 class CpuUnary(CpuPrimitive):
     """The base class of ElementwiseUnary and Cast."""
 
-    signature, state_layout = signatures.ELEMENTWISE_UNARY, MAP_STATE
+    signature, state_layout = signatures.ELEMENTWISE_UNARY, MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.elementwise import unary_launcher

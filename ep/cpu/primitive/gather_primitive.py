@@ -8,7 +8,7 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.move.gather_state import GATHER_STATE
+from ep.cpu.engine.move.gather_state import GatherState
 from ep.cpu.engine.move.size_class import SIZE_CLASSES, size_class
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.primitive.primitive import Request
@@ -17,7 +17,7 @@ from ep.include.primitive.primitive import Request
 class GatherPrimitive(CpuPrimitive):
     """Gather is BatchGather of one batch."""
 
-    signature, state_layout = signatures.BATCH_GATHER, GATHER_STATE
+    signature, state_layout = signatures.BATCH_GATHER, GatherState
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -33,13 +33,13 @@ class GatherPrimitive(CpuPrimitive):
             self._need_mover(of_class)
 
     def _need_mover(self, of_class: int) -> None:
-        if not self._words[GATHER_STATE.movers + of_class]:
+        if not self._words[GatherState.movers + of_class]:
             self._compiling(lambda: self._set_mover(of_class))
 
     def _set_mover(self, of_class: int) -> None:
         from ep.cpu.engine.move.gather_rows import mover
 
-        self._words[GATHER_STATE.movers + of_class] = mover(self.indices_type, of_class)
+        self._words[GatherState.movers + of_class] = mover(self.indices_type, of_class)
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
         return as_gather_sizes(*numbers)

@@ -11,7 +11,7 @@ from ep.common.primitive.keys import ONE_HOT
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.class_plan import ClassPlan
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -22,7 +22,7 @@ from ep.include.stream import Stream
 @implements(OneHotFactory, on=DeviceType.kCPU, keys=ONE_HOT)
 class OneHotImpl(PlannedPrimitive, OneHot):
     number_operands = "on_value", "off_value"
-    signature, state_layout = signatures.ONE_HOT.with_numbers(1, *number_operands), MAP_STATE
+    signature, state_layout = signatures.ONE_HOT.with_numbers(1, *number_operands), MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.one_hot import one_hot_launcher

@@ -10,7 +10,7 @@ import numpy as np
 from ep.common.primitive import signatures
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.product.parts import ALL_PARTS
-from ep.cpu.engine.product.state import PRODUCT_STATE
+from ep.cpu.engine.product.state import ProductState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.primitive.blas import BlasTransposeType
 
@@ -20,14 +20,14 @@ _NUMBERS: Final = "alpha", "beta"
 class ProductPrimitive(CpuPrimitive):
     """A primitive of the product engine. Compiled code receives alpha and beta as operands."""
 
-    state_layout, number_operands = PRODUCT_STATE, _NUMBERS
+    state_layout, number_operands = ProductState, _NUMBERS
 
     def _compile_variants(self) -> None:
         super()._compile_variants()
         self._set_parts(ALL_PARTS)
 
     def _provide(self) -> None:
-        lacking = int(self._words[PRODUCT_STATE.lacks] & ~self._words[PRODUCT_STATE.has])
+        lacking = int(self._words[ProductState.lacks] & ~self._words[ProductState.has])
         if lacking:
             self._set_parts(lacking)
         else:

@@ -11,7 +11,7 @@ from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_some
 from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.reduce.plan import reduce_plan
-from ep.cpu.engine.reduce.state import REDUCE_STATE
+from ep.cpu.engine.reduce.state import ReduceState
 from ep.cpu.primitive.reduce_primitive import ReducePrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -23,7 +23,7 @@ from ep.include.stream import Stream
 
 @implements(ReduceFactory, on=DeviceType.kCPU, keys=REDUCE)
 class ReduceImpl(ReducePrimitive):
-    signature, state_layout = signatures.REDUCE, REDUCE_STATE
+    signature, state_layout = signatures.REDUCE, ReduceState
 
     def __init__(self, request: Request) -> None:
         self.op, (self.data_type,) = request.op, request.dtypes  # type: ignore[assignment, misc]

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.loop_nest import LoopNest
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN, Part, parts_of
+from ep.cpu.engine.reduce.plan import Part, ReduceLoops, parts_of
 from ep.cpu.primitive.window_reductions import WindowReductions
 from ep.include.primitive.primitive import Request
 
@@ -38,7 +38,7 @@ class ReducePrimitive(WindowReductions):
 
     def _has_parts(self, plan: LoopNest) -> bool:
         words = plan.words
-        return (words[REDUCE_PLAN.by_columns], words[REDUCE_PLAN.plain_rows]) in self._kinds
+        return (words[ReduceLoops.by_columns], words[ReduceLoops.plain_rows]) in self._kinds
 
     def _make_ready(self, plan: LoopNest) -> None:
         if self._has_parts(plan):
@@ -46,4 +46,4 @@ class ReducePrimitive(WindowReductions):
         needed, words = parts_of(plan.words, self.op, self.data_type), plan.words
         if not self._parts.issuperset(needed):
             self._compiling(lambda: self._set_parts(needed))
-        self._kinds.add((int(words[REDUCE_PLAN.by_columns]), int(words[REDUCE_PLAN.plain_rows])))
+        self._kinds.add((int(words[ReduceLoops.by_columns]), int(words[ReduceLoops.plain_rows])))

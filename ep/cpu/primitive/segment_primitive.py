@@ -8,14 +8,14 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.segment_sizes import as_segment_sizes
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.reduce.state import SEGMENT_STATE
+from ep.cpu.engine.reduce.state import SegmentState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 
 
 class SegmentPrimitive(CpuPrimitive):
     """UnsortedSegmentSum is BatchUnsortedSegmentSum of one batch."""
 
-    signature, state_layout = signatures.BATCH_UNSORTED_SEGMENT_SUM, SEGMENT_STATE
+    signature, state_layout = signatures.BATCH_UNSORTED_SEGMENT_SUM, SegmentState
 
     def _compile(self) -> Launcher:
         from ep.cpu.engine.reduce.segments import segment_launcher

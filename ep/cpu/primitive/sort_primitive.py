@@ -6,7 +6,7 @@ from typing import Any
 
 from ep.common.primitive.sort_keys import key_words
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.reduce.sort_plan import SORT_STATE, SortPlan
+from ep.cpu.engine.reduce.sort_plan import SortPlan, SortState
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
@@ -15,7 +15,7 @@ from ep.include.primitive.primitive import Request
 class SortPrimitive(PlannedPrimitive):
     """The base class of ArgSort, which has its compiled code."""
 
-    state_layout, _in_parts = SORT_STATE, True
+    state_layout, _in_parts = SortState, True
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

@@ -8,7 +8,7 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.launchable import launched
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.shared.context import LATER
 from ep.include.device_type import DeviceType
@@ -20,7 +20,7 @@ from ep.include.stream import Stream
 class CpuFill(CpuPrimitive):
     """The base class of Fill and TensorFill: compiled code receives the element in an array."""
 
-    state_layout = MAP_STATE
+    state_layout = MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.engine.map.entry import map_launcher

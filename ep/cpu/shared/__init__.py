@@ -1,1 +1,1 @@
-"""The data shared by Python and compiled code: layouts, states and contexts."""
+"""The data shared by Python and compiled code: states and contexts."""

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.shared.layout import ADDRESS, layout, several
+from ep.common.native.fields import address, records, word
+from ep.common.native.record import Record
 
 MAX_SOURCES: Final = 16
-SOURCE: Final = layout("Source", address=ADDRESS, count=1, size=1)
-SOURCE_WORDS: Final[int] = SOURCE.num_words
 
-CONTEXT: Final = layout(
-    "Context",
-    dst=ADDRESS,  # its address; first, since streaming tasks replace it
-    state=ADDRESS,
-    plan=ADDRESS,  # or other data that follows from the sizes of the launch; 0 if there is none
-    streaming=ADDRESS,  # the streaming task without tiles: NONE, LATER, ITSELF, or its address
-    dst_count=1,
-    dst_size=1,  # bytes of an element
-    num_sources=1,
-    sources=several(
-        SOURCE, MAX_SOURCES
-    ),  # address, count and bytes of an element of all operands but the first written
-)
-"""The context of a launch: tasks receive its address, or that of a copy."""
 
-CONTEXT_WORDS: Final[int] = CONTEXT.num_words
+class Source(Record):
+    """An operand: the address of its data, its elements, and the bytes of each."""
+
+    data = address()
+    count = word()
+    size = word()
+
+
+SOURCE_WORDS: Final[int] = Source.num_words
+
+
+class Context(Record):
+    """The context of a launch: tasks receive its address, or that of a copy."""
+
+    dst = address()  # its address; first, since streaming tasks replace it
+    state = address()
+    plan = address()  # or other data that follows from the sizes of the launch; 0 if there is none
+    streaming = address()  # the streaming task without tiles: NONE, LATER, ITSELF, or its address
+    dst_count = word()
+    dst_size = word()  # bytes of an element
+    num_sources = word()
+    sources = records(Source, MAX_SOURCES)  # all operands but the first written
+
+
+CONTEXT_WORDS: Final[int] = Context.num_words
 
 NO_MEMORY: Final = 2
 """The result of a launch that lacked memory; a part of the results may have been written."""

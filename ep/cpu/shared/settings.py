@@ -10,16 +10,16 @@ import numpy as np
 
 from ep.common.environment import MAX_THREADS
 from ep.cpu.machine.calibration import Calibration, everywhere, least_size
-from ep.cpu.shared.state import SETTINGS
+from ep.cpu.shared.state import LaunchSettings
 from ep.include.errors import ArgumentValueError
 
 
 class Settings:
-    """The words of the layout SETTINGS, which compiled entries read at every launch, and the methods that set them."""
+    """The `LaunchSettings`, which compiled entries read at every launch, and the methods that set them."""
 
     def __init__(self, num_threads: int) -> None:
         """Create the settings; num_threads: as for `SetNumThreads`."""
-        self._settings = np.zeros(SETTINGS.num_words, np.int64)
+        self._settings = np.zeros(LaunchSettings.num_words, np.int64)
         self.settings_address: int = self._settings.ctypes.data
         self._calibrations: dict[int, Calibration] = {}
         self._forced: Calibration | None = None
@@ -34,19 +34,19 @@ class Settings:
             raise ArgumentValueError("num_threads", f"is {number}; it must be from 1 to {MAX_THREADS}")
         if self._start_threads is not None:
             self._start_threads(number)
-        self._settings[SETTINGS.num_threads] = number
+        self._settings[LaunchSettings.num_threads] = number
         self._settle()
 
     def GetNumThreads(self) -> int:
         """Return the most threads that a launch uses."""
-        return int(self._settings[SETTINGS.num_threads])
+        return int(self._settings[LaunchSettings.num_threads])
 
     def set_pool(self, address: int, start_threads: Callable[[int], None]) -> None:
         """Make launches share their work in the pool at `address`.
 
         `start_threads(n)` starts threads until there are n.
         """
-        self._settings[SETTINGS.pool] = address
+        self._settings[LaunchSettings.pool] = address
         self._start_threads = start_threads
         start_threads(self.GetNumThreads())  # last, so that threads for a number set meanwhile are started too
 
@@ -72,7 +72,7 @@ class Settings:
     @property
     def streams(self) -> bool:
         """Whether launches have a task with non-temporal stores, and a calibration that says when they use it."""
-        return bool(self._settings[SETTINGS.stream])
+        return bool(self._settings[LaunchSettings.stream])
 
     def _settle(self) -> None:
         """Write the calibration to the settings.
@@ -81,10 +81,10 @@ class Settings:
         """
         found = self.calibration()
         lines, tiles, ahead = found or everywhere(least_size(self.GetNumThreads()))
-        self._settings[SETTINGS.lines_from : SETTINGS.lines_from + len(lines)] = lines
-        self._settings[SETTINGS.tiles_from : SETTINGS.tiles_from + len(tiles)] = tiles
-        self._settings[SETTINGS.ahead] = ahead
-        self._settings[SETTINGS.stream] = 0 if found is None else self._stream
+        self._settings[LaunchSettings.lines_from : LaunchSettings.lines_from + len(lines)] = lines
+        self._settings[LaunchSettings.tiles_from : LaunchSettings.tiles_from + len(tiles)] = tiles
+        self._settings[LaunchSettings.ahead] = ahead
+        self._settings[LaunchSettings.stream] = 0 if found is None else self._stream
 
     def settings(self) -> np.ndarray[Any, Any]:
         """Return a copy of the settings."""

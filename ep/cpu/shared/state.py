@@ -7,45 +7,52 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.fields import address, local, pointer, word, words
+from ep.common.native.record import Record, Words, addresses_in
 from ep.cpu.machine.calibration import KINDS
-from ep.cpu.shared.layout import ADDRESS, LOCAL, Words, addresses_in, layout
 from ep.include.data_type import DataType
 
-SETTINGS: Final = layout(
-    "Settings",
-    num_threads=1,
-    pool=ADDRESS,  # the address of the threads' pool
+
+class LaunchSettings(Record):
+    """The settings of the device, to which the states of all primitives refer."""
+
+    num_threads = word()
+    pool = address()  # the address of the threads' pool
     # for each kind of work, the most bytes that a launch reads and writes with ordinary stores (see `calibration`)
-    lines_from=KINDS,  # for tasks that stream in lines
-    tiles_from=KINDS,  # and by tiles
-    ahead=1,  # the distance, in bytes of dst, by which the operands of tiles are prefetched
-    stream=ADDRESS,  # the address of the streaming task, 0 until there is a calibration
-)
-"""The settings of the device, to which the states of all primitives refer."""
+    lines_from = words(KINDS)  # for tasks that stream in lines
+    tiles_from = words(KINDS)  # and by tiles
+    ahead = word()  # the distance, in bytes of dst, by which the operands of tiles are prefetched
+    stream = address()  # the address of the streaming task, 0 until there is a calibration
 
-STATE: Final = layout(
-    "State",
-    ndarray_type=LOCAL,
-    settings=ADDRESS,
-    share=ADDRESS,  # the task that shares work among threads
-    grain=1,  # the most elements of a launch that stays on the calling thread
-    task=ADDRESS,
-    launcher=ADDRESS,  # the launcher that the compiled check calls (`engine/check.py`); 0 until it is compiled
-    form=LOCAL,  # the description of the primitive for the check (`engine/form.py`)
-    written=LOCAL,  # the Python version of Launch, for arguments that the check refuses
-    stream_type=LOCAL,
-    tuple_type=LOCAL,
-    list_type=LOCAL,
-    int_type=LOCAL,
-    float_type=LOCAL,
-    none=LOCAL,
-    known_types=LOCAL,  # the words of every data type, ended by 0: an operand of any type has one of these
-)
-"""The first fields of every state. An engine adds fields; two words for each operand follow."""
 
-TYPE: Final = layout("Type", dtype=ADDRESS, itemsize=1)
-"""The words of an operand, in the order of Launch: address of its dtype object, bytes of an element."""
-TYPE_WORDS: Final[int] = TYPE.num_words
+class State(Record):
+    """The first fields of every state. An engine adds fields; two words for each operand follow."""
+
+    ndarray_type = local()
+    settings = pointer(LaunchSettings)
+    share = address()  # the task that shares work among threads
+    grain = word()  # the most elements of a launch that stays on the calling thread
+    task = address()
+    launcher = address()  # the launcher that the compiled check calls (`engine/check.py`); 0 until it is compiled
+    form = local()  # the description of the primitive for the check (`engine/form.py`)
+    written = local()  # the Python version of Launch, for arguments that the check refuses
+    stream_type = local()
+    tuple_type = local()
+    list_type = local()
+    int_type = local()
+    float_type = local()
+    none = local()
+    known_types = local()  # the words of every data type, ended by 0: an operand of any type has one of these
+
+
+class ElementType(Record):
+    """The words of an operand, in the order of Launch: address of its dtype object, bytes of an element."""
+
+    dtype = address()
+    itemsize = word()
+
+
+TYPE_WORDS: Final[int] = ElementType.num_words
 
 GRAIN_BYTES: Final = 400_000
 """The most bytes, read and written, of a launch on one thread: 2 to 5 us of work. Sharing takes 1 to 2 us."""
@@ -54,13 +61,13 @@ GRAIN_BYTES: Final = 400_000
 class LaunchState(Words):
     """The words of one primitive. `words` is the first argument of the compiled entry."""
 
-    local = STATE.local
+    local = State.local
 
     def __init__(self, fields: Any, operands: Sequence[DataType | None]) -> None:
-        """fields: the layout, `STATE` and the engine's fields; operands: their data types, None if given to Launch."""
+        """fields: the class of the record; operands: their data types, None if given to Launch."""
         self._fields = fields
         num_words = fields.num_words + TYPE_WORDS * len(operands)
-        super().__init__(np.zeros(num_words, np.int64), addresses_in(fields, TYPE, len(operands)))
+        super().__init__(np.zeros(num_words, np.int64), addresses_in(fields, ElementType, len(operands)))
         known = [data_type for data_type in operands if data_type is not None]
         for position, data_type in enumerate(operands):
             if data_type is not None:

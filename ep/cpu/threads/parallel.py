@@ -8,10 +8,9 @@ from llvmlite import ir
 
 from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.on_demand import cgutils, types
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
-from ep.cpu.shared.state import SETTINGS, STATE
+from ep.cpu.shared.state import LaunchSettings, State
 
 _CHUNKS_PER_LANE: Final = 4
 
@@ -69,7 +68,7 @@ def acquire_gil(typing_context: Any, state: Any) -> Any:
 
 
 @jit
-def run(state, task, context, count, grain):
+def run(state: State, task, context, count, grain):
     """Call `task(context, begin, end)` over [0, count): up to one grain on this thread, else on all threads.
 
     state: address of the primitive's launch state.
@@ -77,8 +76,8 @@ def run(state, task, context, count, grain):
     if count <= grain:
         call_task(task, context, 0, count)
         return
-    settings, num_grains = load_word(state, STATE.settings), (count + grain - 1) // grain
-    num_lanes = min(load_word(settings, SETTINGS.num_threads), num_grains)
+    settings, num_grains = LaunchSettings.at(state.settings), (count + grain - 1) // grain
+    num_lanes = min(settings.num_threads, num_grains)
     thread_state = release_gil()
     if num_lanes == 1:
         call_task(task, context, 0, count)
@@ -86,8 +85,8 @@ def run(state, task, context, count, grain):
         # a few chunks per thread: a late or slow thread leaves some to the others
         chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
         call_task(
-            load_word(state, STATE.share),
-            load_word(settings, SETTINGS.pool),
+            state.share,
+            settings.pool,
             task,
             context,
             count,

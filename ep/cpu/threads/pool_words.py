@@ -28,7 +28,7 @@ NUM_WORDS: Final = WORKERS + MAX_THREADS * WORKER_WORDS
 
 # words of a slot
 OWNED, POOL, WORDS, FIRST_DONE = range(4)  # on OpenMP's threads: the pool, the owner's words, what the owner has done
-TASK, CONTEXT, COUNT, NUM_LANES, CHUNKS_PER_LANE = (LINE + i for i in range(5))  # the job
+TASK, Context, COUNT, NUM_LANES, CHUNKS_PER_LANE = (LINE + i for i in range(5))  # the job
 DONE, WAITING, WAIT_LOCK = (2 * LINE + i for i in range(3))  # chunks done; whether the owner sleeps, and its lock
 LANES: Final = 3 * LINE  # per lane, a line: chunks that are not taken yet
 

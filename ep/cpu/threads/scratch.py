@@ -18,7 +18,7 @@ from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate
 from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
 from ep.cpu.threads.atomic import atomic_replace, atomic_store, yield_processor
-from ep.cpu.threads.thread_memory import BYTES, NAME, THREAD_MEMORY, provide
+from ep.cpu.threads.thread_memory import BYTES, NAME, ThreadMemory, provide
 
 provide()
 
@@ -29,7 +29,7 @@ NUM_KEPT: Final = _LINE // 8 - KEPT  # the words from KEPT on
 
 @emitted("int64")
 def _shared_words(builder: Any) -> Any:
-    """Return the address of the words THREAD_MEMORY."""
+    """Return the address of the words ThreadMemory."""
     words = builder.module.globals.get(NAME)
     if words is None:
         words = ir.GlobalVariable(builder.module, WORD, NAME)
@@ -55,13 +55,13 @@ def _begin(block):
 
 
 @separate
-def _new_block(words):
-    block, key = allocate(BYTES), load_word(words, THREAD_MEMORY.key)
+def _new_block(words: ThreadMemory):
+    block, key = allocate(BYTES), words.key
     is_spare = block == 0
     if is_spare:
-        while not atomic_replace(words + 8 * THREAD_MEMORY.taken, 0, 1):
+        while not atomic_replace(words + 8 * ThreadMemory.taken, 0, 1):
             yield_processor()
-        block = load_word(words, THREAD_MEMORY.spare)
+        block = words.spare
     store_word(block, _NEXT, _begin(block))
     store_word(block, _IS_SPARE, is_spare)
     for i in range(NUM_KEPT):
@@ -73,17 +73,17 @@ def _new_block(words):
 
 @separate
 def _return_spare(block):
-    words = _shared_words()
+    words = ThreadMemory.at(_shared_words())
     if load_word(block, _NEXT) == _begin(block):
-        _keep(load_word(words, THREAD_MEMORY.key), 0)
-        atomic_store(words + 8 * THREAD_MEMORY.taken, 0)
+        _keep(words.key, 0)
+        atomic_store(words + 8 * ThreadMemory.taken, 0)
 
 
 @jit
 def thread_memory():
     """Return this thread's block, for `take` and `give_back`."""
-    words = _shared_words()
-    block = kept(load_word(words, THREAD_MEMORY.key))
+    words = ThreadMemory.at(_shared_words())
+    block = kept(words.key)
     return block if block != 0 else _new_block(words)
 
 

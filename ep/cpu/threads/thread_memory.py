@@ -9,22 +9,24 @@ from typing import Final
 
 import numpy as np
 
+from ep.common.native.fields import word
 from ep.common.native.machine_code import name_function
-from ep.cpu.shared.layout import layout
+from ep.common.native.record import Record
 
 BYTES: Final = 2**17
 """The memory of a thread; more than all that tasks which call each other take of it together."""
 
-THREAD_MEMORY: Final = layout(
-    "ThreadMemory",
-    key=1,  # of POSIX threads: it leads each thread to its memory
-    spare=1,  # memory for a thread that gets none
-    taken=1,  # 1 while a thread has it
-)
+
+class ThreadMemory(Record):
+    key = word()  # of POSIX threads: it leads each thread to its memory
+    spare = word()  # memory for a thread that gets none
+    taken = word()  # 1 while a thread has it
+
+
 NAME: Final = "ep.thread_memory"
 """The name by which machine code refers to these words."""
 
-_words: Final = np.zeros(THREAD_MEMORY.num_words, np.int64)
+_words: Final = np.zeros(ThreadMemory.num_words, np.int64)
 _spare: Final = np.empty(BYTES, np.uint8)
 
 
@@ -37,7 +39,7 @@ def provide() -> None:
     key, free = ctypes.c_ulong(), ctypes.cast(ctypes.pythonapi.free, ctypes.c_void_p)  # frees memory when a thread ends
     if (error := ctypes.pythonapi.pthread_key_create(ctypes.byref(key), free)) != 0:
         raise OSError(error, os.strerror(error))
-    _words[THREAD_MEMORY.key], _words[THREAD_MEMORY.spare] = key.value, _spare.ctypes.data
+    _words[ThreadMemory.key], _words[ThreadMemory.spare] = key.value, _spare.ctypes.data
     name_function(NAME, _words.ctypes.data)
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_return_spare)
@@ -45,4 +47,4 @@ def provide() -> None:
 
 def _return_spare() -> None:
     """Return the spare memory, in a forked child: the thread that has it is not there."""
-    _words[THREAD_MEMORY.taken] = 0
+    _words[ThreadMemory.taken] = 0

@@ -42,7 +42,6 @@ from ep.cpu.threads.pool_words import (
     ASLEEP,
     AWAY,
     CHUNKS_PER_LANE,
-    CONTEXT,
     COUNT,
     DONE,
     FIRST_DONE,
@@ -65,6 +64,7 @@ from ep.cpu.threads.pool_words import (
     WORDS,
     WORKER_WORDS,
     WORKERS,
+    Context,
 )
 from ep.cpu.threads.processors import keep_away, put_back
 
@@ -97,7 +97,7 @@ def _take_part(slot, num_lanes, own_lane):
             num_chunks = load_word(slot, NUM_LANES) * per_lane
             chunk = lane * per_lane + per_lane - left
             begin, end = count * chunk // num_chunks, count * (chunk + 1) // num_chunks
-            call_task(load_word(slot, TASK), load_word(slot, CONTEXT), begin, end)
+            call_task(load_word(slot, TASK), load_word(slot, Context), begin, end)
             done += 1
     if done > 0:
         num_chunks = load_word(slot, NUM_LANES) * load_word(slot, CHUNKS_PER_LANE)
@@ -195,7 +195,7 @@ def _share(pool, task, context, count, num_lanes, chunks_per_lane):
         return
     slot = _slot(pool, number)
     store_word(slot, TASK, task)
-    store_word(slot, CONTEXT, context)
+    store_word(slot, Context, context)
     store_word(slot, COUNT, count)
     store_word(slot, NUM_LANES, num_lanes)
     store_word(slot, CHUNKS_PER_LANE, chunks_per_lane)

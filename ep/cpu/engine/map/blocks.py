@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
-from ep.cpu.engine.map.plan import MAP_PLAN, TILE_BYTES, map_layout
-from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.engine.move.plan import MOVE_PLAN
+from ep.cpu.engine.map.plan import TILE_BYTES, map_layout
+from ep.cpu.engine.map.state import MapState
+from ep.cpu.engine.move.plan import MoveLoops
 from ep.cpu.engine.odometer import first_row
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF, NONE
+from ep.cpu.shared.context import ITSELF, NONE, Context
 from ep.cpu.threads.parallel import call_task
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.primitive import kMaxNumDims
@@ -43,31 +43,27 @@ def _call(kernel, streaming_kernel, row_context, dst, size, count):
 
 
 @jit
-def walk_blocks(context, begin, end):
+def walk_blocks(context: Context, begin, end):
     """Run the state's row kernel over a walk whose plan is a `BlockPlan`, on whole rows, as the writers of moves do."""
-    plan, state = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.state)
-    dims, strides = plan + 8 * _FIELDS.dims, plan + 8 * _FIELDS.strides
-    src, dst, fill = (
-        load_word(context, CONTEXT.sources),
-        load_word(context, CONTEXT.dst),
-        load_word(plan, _FIELDS.fills),
-    )
-    size, dst_size = load_word(context, CONTEXT.sources + 2), load_word(context, CONTEXT.dst_size)
-    writer, far = load_word(fill, MOVE_PLAN.writer), load_word(fill, MOVE_PLAN.far)
-    row_kernel, streaming_kernel = load_word(state, MAP_STATE.row_kernel), NONE
-    if load_word(context, CONTEXT.streaming) == ITSELF and dst & (dst_size - 1) == 0:
-        streaming_kernel = load_word(state, MAP_STATE.streaming_kernel)
-    inner_axis, crossed = load_word(plan, MAP_PLAN.num_axes) - 1, load_word(plan, MAP_PLAN.crossed)
-    inner, rows = load_word(dims, inner_axis), load_word(dims, inner_axis - 1)
+    plan, state = _FIELDS.at(context.plan), MapState.at(context.state)
+    dims, strides, fill = plan.dims, plan.strides, MoveLoops.at(plan.fills[0])
+    src, dst = context.sources[0].data, context.dst
+    size, dst_size = context.sources[0].size, context.dst_size
+    writer, far = fill.writer, fill.far
+    row_kernel, streaming_kernel = state.row_kernel, NONE
+    if context.streaming == ITSELF and dst & (dst_size - 1) == 0:
+        streaming_kernel = state.streaming_kernel
+    inner_axis, crossed = plan.num_axes - 1, plan.crossed
+    inner, rows = dims[inner_axis], dims[inner_axis - 1]
     # src is contiguous along x, dst along y
     x_axis, y_axis = inner_axis - 1 + crossed, inner_axis - crossed
-    src_step, dst_step = load_word(strides, y_axis) * size, load_word(strides, kMaxNumDims + x_axis) * dst_size
+    src_step, dst_step = strides[y_axis] * size, strides[kMaxNumDims + x_axis] * dst_size
     begin -= begin % inner  # the neighbouring ranges are rounded in the same way
-    if end != load_word(plan, MAP_PLAN.count):
+    if end != plan.count:
         end -= end % inner
-    row_context, index, memory = stack_words(CONTEXT_WORDS), stack_words(kMaxNumDims), thread_memory()
+    row_context, index, memory = Context.on_stack(), Int64.array_on_stack(kMaxNumDims), thread_memory()
     tile = take(memory, TILE_BYTES)
-    store_word(row_context, CONTEXT.state, state)
+    row_context.state = state
     # the shape of a block: the runs of src are as long as they can be if parts of rows of dst are two cache lines
     run = LINE * min(dst_size, _MOST_LINES)
     width, length = run // size, TILE_BYTES // run
@@ -89,8 +85,8 @@ def walk_blocks(context, begin, end):
                 call_task(writer, tile, length * size, size, place, size, src_step, num_x, num_columns, 0, following)
                 target = dst + (dst_offset + y) * dst_size + x * dst_step
                 for i in range(num_x):
-                    store_word(row_context, CONTEXT.sources, tile + i * length * size)
-                    store_word(row_context, CONTEXT.dst, target + i * dst_step)
+                    row_context.sources[0].data = tile + i * length * size
+                    row_context.dst = target + i * dst_step
                     _call(row_kernel, streaming_kernel, row_context, target + i * dst_step, dst_size, num_columns)
         begin += num_rows * inner
     give_back(memory, tile)

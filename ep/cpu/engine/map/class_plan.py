@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.common.native.fields import word
+from ep.common.native.record import Record
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
-from ep.cpu.shared.layout import layout
 
-CLASSES: Final = layout("Classes", depth=1, lower_bound=1)
 
-_ALL: Final = adjacent(CLASSES, "depth", "lower_bound")
+class ClassLoops(Record):
+    depth = word()
+    lower_bound = word()
+
+
+_ALL: Final = adjacent(ClassLoops, "depth", "lower_bound")
 
 
 class ClassPlan(LoopNest):
@@ -22,6 +27,6 @@ class ClassPlan(LoopNest):
         lower_bound: the first class.
         sizes: the sizes of the signature: the number of indices and the number of classes.
         """
-        super().__init__(CLASSES, signature)
+        super().__init__(ClassLoops, signature)
         self.set_words(_ALL, (sizes[1], lower_bound))
         self.set_checks(sizes, in_place=False)

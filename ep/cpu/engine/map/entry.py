@@ -9,7 +9,7 @@ from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map import walk
 from ep.cpu.engine.map.plan import map_layout
-from ep.cpu.engine.map.state import MAP_STATE
+from ep.cpu.engine.map.state import MapState
 from ep.cpu.shared.context import LATER
 from ep.cpu.shared.state import LaunchState
 
@@ -25,7 +25,7 @@ def map_launcher(state: LaunchState, row_kernel: int) -> Launcher:
 
 def compile_streaming(state: LaunchState, row_kernel: Callable[[], int]) -> None:
     """Compile the row kernel with non-temporal stores into the state, if one is wanted and there is none yet."""
-    if state.words[MAP_STATE.streaming_kernel] == LATER:
+    if state.words[MapState.streaming_kernel] == LATER:
         state.set(streaming_kernel=row_kernel())
 
 

@@ -10,32 +10,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from ep.common.native.emitted import numba_type
+from ep.common.native.fields import word, words
+from ep.common.native.record import Record
 from ep.cpu.compile.code import Code
 from ep.cpu.compile.compiler import compile_written
 from ep.cpu.compile.memory import load_element, loaded_type, store_element
-from ep.cpu.compile.vectors import DOUBLE, FLOAT, WORD, interleaving, least, loop
-from ep.cpu.engine.map.state import MAP_STATE
-from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
-from ep.cpu.shared.layout import layout
+from ep.cpu.compile.vectors import FLOAT, WORD, interleaving, least, loop
+from ep.cpu.engine.map.state import MapState
+from ep.cpu.shared.context import Context
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.cpu.vector_math.sets.beyond_buffer import BLOCK, BUFFER_BYTES, COUNT, STOP
 from ep.include.data_type import DataType
 
-INNER: Final = layout(
-    "Rows",
-    dst=1,
-    state=1,
-    src=2,
-    step=2,  # elements from one element of an operand to the next, 0 or 1
-    row=2,  # bytes from a row of an operand to the next
-    dst_size=1,  # bytes of an element
-)
-"""The context of a row kernel of two operands; other row kernels use the context of the launch."""
 
-INNER_WORDS: Final[int] = INNER.num_words
+class InnerContext(Record):
+    """The context of a row kernel of two operands; other row kernels use the context of the launch."""
+
+    dst = word()
+    state = word()
+    src = words(2)
+    step = words(2)  # elements from one element of an operand to the next, 0 or 1
+    row = words(2)  # bytes from a row of an operand to the next
+    dst_size = word()  # bytes of an element
 
 
 class RowFunctions(NamedTuple):
@@ -73,7 +72,7 @@ def row_kernel(name: str, functions: RowFunctions, streaming: bool = False) -> i
 
     name: identifies what the kernel computes, for the cache.
     streaming: use non-temporal stores; the task is then called on rows or ranges that begin at a cache line of dst.
-    The task of two operands is (context by INNER, num_rows, count), any other (context by CONTEXT, begin, end).
+    The task of two operands is (context by InnerContext, num_rows, count), any other (context by Context, begin, end).
     """
     write = _rows_of_two if len(functions.src_types) == 2 else _row
     return compile_written(name, partial(write, functions), light=functions.light, streaming=streaming)
@@ -95,29 +94,30 @@ class _Range(NamedTuple):
 def _row(functions: RowFunctions, code: Code, context: Any, begin: Any, end: Any) -> None:
     """Write the task of any number of operands but two."""
     operands = range(len(functions.src_types))
-    sources = [code.load_word(context, CONTEXT.sources + SOURCE_WORDS * k) for k in operands]
-    attributes = _attributes(functions, code, code.load_word(context, CONTEXT.state))
-    _range(functions, code, _Range(sources, code.load_word(context, CONTEXT.dst), begin, end, attributes))
+    launch = code.pointer(Context, context)
+    sources = [launch.sources[k].data for k in operands]
+    attributes = _attributes(functions, code, launch.state)
+    _range(functions, code, _Range(sources, launch.dst, begin, end, attributes))
 
 
 def _rows_of_two(functions: RowFunctions, code: Code, context: Any, num_rows: Any, count: Any) -> None:
     """Write the task of two operands."""
-    builder, word = code.builder, partial(code.load_word, context)
-    attributes, steps = _attributes(functions, code, word(INNER.state)), [word(INNER.step), word(INNER.step + 1)]
-    lengths = [word(INNER.row), word(INNER.row + 1), builder.mul(count, word(INNER.dst_size))]
+    builder, rows = code.builder, code.pointer(InnerContext, context)
+    attributes, steps = _attributes(functions, code, rows.state), [rows.step[0], rows.step[1]]
+    lengths = [rows.row[0], rows.row[1], builder.mul(count, rows.dst_size)]
 
     def row(number: Any, src0: Any, src1: Any, dst: Any) -> Sequence[Any]:
         _range(functions, code, _Range((src0, steps[0], src1, steps[1]), dst, WORD(0), count, attributes))
         return builder.add(number, WORD(1)), *map(builder.add, (src0, src1, dst), lengths)
 
-    loop(builder, num_rows, (WORD(0), word(INNER.src), word(INNER.src + 1), word(INNER.dst)), row)
+    loop(builder, num_rows, (WORD(0), rows.src[0], rows.src[1], rows.dst), row)
 
 
 def _attributes(functions: RowFunctions, code: Code, state: Any) -> list[Any]:
     """Return the attributes of the launch in the types that `apply` takes."""
     builder, found = code.builder, []
     for number, data_type in enumerate(functions.attributes):
-        real = builder.bitcast(code.load_word(state, MAP_STATE.attributes + number), DOUBLE)
+        real = code.pointer(MapState, state).attributes[number]
         found.append(builder.fptrunc(real, FLOAT) if data_type is DataType.kFloat else real)
     return found
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.fields import address, addresses, word, words
+from ep.common.native.record import Record, extended
 from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.strides import broadcast_strides, contiguous_strides
@@ -14,26 +16,28 @@ from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.move.plan import MovePlan, from_tile, streamed_unit, to_tile
 from ep.cpu.engine.move.run_writer import RunWriter, by_transposed_tiles
 from ep.cpu.machine.caches import scattered_from
-from ep.cpu.shared.layout import ADDRESS, addresses, layout
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
 
-MAP_PLAN: Final = layout(
-    "MapPlan",
-    num_axes=1,
-    count=1,  # elements of the walk
-    gaps=1,  # whether dst has gaps: its elements are not adjacent in the order of the walk
-    spill=ADDRESS,  # with gaps, the plan that moves a tile of results to dst
-    tiled=1,  # whether the walk proceeds in tiles
-    blocked=1,  # whether the tiles are transposed blocks of the last two axes; in plans of one operand only
-    scattered=1,  # for blocks: whether dst is so large that its scattered lines are written with non-temporal stores
-    crossed=1,  # for blocks: whether dst is contiguous along the last axis but one, not along the last
-    dims=kMaxNumDims,
-)
-"""The fields at the start of every plan, for any number of operands."""
 
-_SIZES: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled")
-_BLOCKS: Final = adjacent(MAP_PLAN, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
+class MapLoops(Record):
+    """The fields at the start of every plan, for any number of operands."""
+
+    num_axes = word()
+    count = word()  # elements of the walk
+    gaps = word()  # whether dst has gaps: its elements are not adjacent in the order of the walk
+    spill = address()  # with gaps, the plan that moves a tile of results to dst
+    tiled = word()  # whether the walk proceeds in tiles
+    blocked = word()  # whether the tiles are transposed blocks of the last two axes; in plans of one operand only
+    scattered = (
+        word()
+    )  # for blocks: whether dst is so large that its scattered lines are written with non-temporal stores
+    crossed = word()  # for blocks: whether dst is contiguous along the last axis but one, not along the last
+    dims = words(kMaxNumDims)
+
+
+_SIZES: Final = adjacent(MapLoops, "num_axes", "count", "gaps", "spill", "tiled")
+_BLOCKS: Final = adjacent(MapLoops, "num_axes", "count", "gaps", "spill", "tiled", "blocked", "scattered", "crossed")
 
 TILE_BYTES: Final = 8192
 """The limit of the bytes of the tiles of all operands together."""
@@ -45,13 +49,13 @@ _SHORT_BYTES: Final = 32
 
 @cache
 def map_layout(num_sources: int) -> Any:
-    """Return the layout of plans for `num_sources` operands that are read.
+    """Return the class of the records of plans for `num_sources` operands that are read.
 
     strides: those of each operand, in elements; in a walk by blocks, followed by those of dst.
     fills: for each operand, the plan that copies its elements to a tile in the order of the walk; 0 if it is read in
         place.
     """
-    return layout("MapPlan", MAP_PLAN, strides=kMaxNumDims * (num_sources + 1), fills=addresses(num_sources))
+    return extended(MapLoops, strides=words(kMaxNumDims * (num_sources + 1)), fills=addresses(num_sources))
 
 
 class MapPlan(LoopNest):
@@ -107,7 +111,7 @@ class BlockPlan(LoopNest):
     def __init__(self, signature: Signature, walk: StridedWalk, crossed: bool, data_types: Sequence[DataType]) -> None:
         """Make the plan.
 
-        crossed: see MAP_PLAN. data_types: as for `MapPlan`.
+        crossed: see MapLoops. data_types: as for `MapPlan`.
         """
         src_type, dst_type = data_types
         fields, size = map_layout(1), src_type.itemsize

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final
+from ep.common.native.fields import address, reals
+from ep.cpu.shared.state import State
 
-from ep.cpu.shared.layout import ADDRESS, layout
-from ep.cpu.shared.state import STATE
 
-MAP_STATE: Final = layout(
-    "MapState",
-    STATE,
-    row_kernel=ADDRESS,  # the kernel that the walking task calls
-    streaming_kernel=ADDRESS,  # the same with non-temporal stores, for whole lines of dst; NONE or LATER
-    attributes=2,  # float64 values, which the row kernel reads
-)
+class MapState(State):
+    """The state of a primitive of the map engine."""
+
+    row_kernel = address()  # the kernel that the walking task calls
+    streaming_kernel = address()  # the same with non-temporal stores, for whole lines of dst; NONE or LATER
+    attributes = reals(2)  # float64 values, which the row kernel reads

@@ -9,76 +9,72 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.fields import Int64, address, word, words
 from ep.common.native.object_layout import (
-    DATA,
-    DIMS,
-    DTYPE,
-    FLAGS,
-    NUM_DIMS,
-    STRIDES,
-    TUPLE_ITEMS,
-    TUPLE_LENGTH,
-    TYPE,
     WRITEABLE,
 )
+from ep.common.native.objects import ArrayObject, TupleObject
 from ep.common.native.python_calls import as_int
 from ep.common.native.python_function import bound_function
-from ep.common.native.words import load_int, load_word, stack_words, store_word
+from ep.common.native.record import Record, Words, addresses_in
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.strides import contiguous_strides, span
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
-from ep.cpu.shared.context import CONTEXT, NO_MEMORY
-from ep.cpu.shared.layout import ADDRESS, Words, addresses_in, layout
-from ep.cpu.shared.state import GRAIN_BYTES, STATE
+from ep.cpu.shared.context import NO_MEMORY, Context
+from ep.cpu.shared.state import GRAIN_BYTES, State
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import kMaxOperands
 
-STRIDED_PLAN: Final = layout(
-    "StridedPlan",
-    num_operands=1,
-    num_results=1,
-    task=ADDRESS,
-    program=ADDRESS,  # of a task that takes rows through stages (`reduce/stages.py`), its words; or the task called
-    count=1,  # elements of the walk, or rows
+
+class StridedLoops(Record):
+    """The plan; an `OPERAND` follows for each array, results first."""
+
+    num_operands = word()
+    num_results = word()
+    task = address()
+    program = address()  # of a task that takes rows through stages (`reduce/stages.py`), its words; or the task called
+    count = word()  # elements of the walk, or rows
     # the bytes of results for each of these if non-temporal stores are allowed, else 0; of an element unless the task
     # itself uses them
-    size=1,
-    streaming=1,  # ITSELF if the task itself uses them, else NONE
-    num_bytes=1,  # read and written
-    grain=1,
-    inner=1,  # elements of the innermost axis
-    num_outer=1,
-    dims=kMaxNumDims,  # of the outer axes
-)
-"""The plan; an `OPERAND` follows for each array, results first."""
+    size = word()
+    streaming = word()  # ITSELF if the task itself uses them, else NONE
+    num_bytes = word()  # read and written
+    grain = word()
+    inner = word()  # elements of the innermost axis
+    num_outer = word()
+    dims = words(kMaxNumDims)  # of the outer axes
 
-OPERAND: Final = layout(
-    "Operand",
-    dtype=ADDRESS,
-    flags=1,  # flags that the array must have
-    low=1,  # the first byte that is read or written, relative to the array's address
-    high=1,  # the end of these bytes
-    step=1,  # the stride along the innermost axis, in elements
-    walk=kMaxNumDims,  # the strides along the outer axes, in bytes
-    rows=1,  # of an array of which rows are chosen, else 0
-    row_bytes=1,  # from one of these rows to the next
-    read_once=1,  # bytes of an element if they are read in the order in which results are written, else 0
-    num_dims=1,
-    dims=kMaxNumDims,  # of the array itself
-    strides=kMaxNumDims,
-)
 
-STRIDED: Final = layout("Strided", CONTEXT, lacks_memory=1, columns=1)
-"""The context of a launch; lacks_memory: set by a task that could not allocate memory. columns: the address of the
-sums of columns that its rows are added to."""
+class StridedOperand(Record):
+    dtype = address()
+    flags = word()  # flags that the array must have
+    low = word()  # the first byte that is read or written, relative to the array's address
+    high = word()  # the end of these bytes
+    step = word()  # the stride along the innermost axis, in elements
+    walk = words(kMaxNumDims)  # the strides along the outer axes, in bytes
+    rows = word()  # of an array of which rows are chosen, else 0
+    row_bytes = word()  # from one of these rows to the next
+    read_once = word()  # bytes of an element if they are read in the order in which results are written, else 0
+    num_dims = word()
+    dims = words(kMaxNumDims)  # of the array itself
+    strides = words(kMaxNumDims)
 
-_CONTEXT_WORDS: Final[int] = STRIDED.num_words
 
-OPERANDS: Final[int] = STRIDED_PLAN.num_words
-OPERAND_WORDS: Final[int] = OPERAND.num_words
+class StridedContext(Context):
+    """The context of a launch; lacks_memory: set by a task that could not allocate memory. columns: the address of the
+    sums of columns that its rows are added to."""
+
+    lacks_memory = word()
+    columns = word()
+
+
+_CONTEXT_WORDS: Final[int] = StridedContext.num_words
+
+OPERANDS: Final[int] = StridedLoops.num_words
+OPERAND_WORDS: Final[int] = StridedOperand.num_words
 
 
 def word_of(operand: int, field: int) -> int:
@@ -91,13 +87,13 @@ def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], siz
 
     walks: for each operand, the stride along each axis, in bytes. sizes: bytes of its elements.
     """
-    words[STRIDED_PLAN.inner], words[STRIDED_PLAN.num_outer] = dims[-1], len(dims) - 1
-    words[STRIDED_PLAN.dims :][: len(dims) - 1] = dims[:-1]
+    words[StridedLoops.inner], words[StridedLoops.num_outer] = dims[-1], len(dims) - 1
+    words[StridedLoops.dims :][: len(dims) - 1] = dims[:-1]
     steps = tuple(walk[-1] // size for walk, size in zip(walks, sizes, strict=True))
     for position, (step, walk) in enumerate(zip(steps, walks, strict=True)):
         block = words[OPERANDS + OPERAND_WORDS * position :][:OPERAND_WORDS]
-        block[OPERAND.step] = step
-        block[OPERAND.walk :][: len(dims) - 1] = walk[:-1]
+        block[StridedOperand.step] = step
+        block[StridedOperand.walk :][: len(dims) - 1] = walk[:-1]
     return steps
 
 
@@ -106,17 +102,17 @@ class StridedWords(Words):
 
     def __init__(self, num_operands: int) -> None:
         num_words = OPERANDS + OPERAND_WORDS * num_operands
-        super().__init__(np.zeros(num_words, np.int64), addresses_in(STRIDED_PLAN, OPERAND, num_operands))
+        super().__init__(np.zeros(num_words, np.int64), addresses_in(StridedLoops, StridedOperand, num_operands))
 
 
 def set_array(block: np.ndarray[Any, Any], array: np.ndarray[Any, Any], flags: int) -> None:
-    """Write what `is_expected` compares with an array, and where its bytes are, to the words of an OPERAND."""
+    """Write what `is_expected` compares with an array, and where its bytes are, to the words of a `StridedOperand`."""
     low, last = span(array.shape, array.strides)
-    block[OPERAND.dtype], block[OPERAND.flags] = id(array.dtype), flags
-    block[OPERAND.low], block[OPERAND.high] = low, last + array.itemsize
-    block[OPERAND.num_dims] = array.ndim
-    block[OPERAND.dims :][: array.ndim] = array.shape
-    block[OPERAND.strides :][: array.ndim] = array.strides
+    block[StridedOperand.dtype], block[StridedOperand.flags] = id(array.dtype), flags
+    block[StridedOperand.low], block[StridedOperand.high] = low, last + array.itemsize
+    block[StridedOperand.num_dims] = array.ndim
+    block[StridedOperand.dims :][: array.ndim] = array.shape
+    block[StridedOperand.strides :][: array.ndim] = array.strides
 
 
 def strides_over(array: np.ndarray[Any, Any], shape: Dims) -> Dims:
@@ -178,68 +174,75 @@ class StridedPlan(StridedWords):
             block = self.words[OPERANDS + OPERAND_WORDS * position :][:OPERAND_WORDS]
             set_array(block, array, WRITEABLE * (position < num_results))
             if position in chosen:
-                block[OPERAND.rows], block[OPERAND.row_bytes] = array.shape[0], array.strides[0]
+                block[StridedOperand.rows], block[StridedOperand.row_bytes] = array.shape[0], array.strides[0]
             if position in apart:
-                block[OPERAND.step] = _NOWHERE
+                block[StridedOperand.step] = _NOWHERE
 
     def set(self, **values: int) -> None:
         """Write fields of one word; task: the address of a task (context, begin, end)."""
         for field, value in values.items():
-            self.words[getattr(STRIDED_PLAN, field)] = value
+            self.words[getattr(StridedLoops, field)] = value
 
 
 @jit
-def same_place(plan, one, other):
-    """Return whether two operands with the same address have each element at the same place."""
-    one, other = plan + 8 * (OPERANDS + OPERAND_WORDS * one), plan + 8 * (OPERANDS + OPERAND_WORDS * other)
-    same = load_word(one, OPERAND.low) == load_word(other, OPERAND.low)
-    same &= load_word(one, OPERAND.high) == load_word(other, OPERAND.high)
-    same &= load_word(one, OPERAND.step) == load_word(other, OPERAND.step)
-    same &= load_word(one, OPERAND.rows) == load_word(other, OPERAND.rows)
-    for axis in range(load_word(plan, STRIDED_PLAN.num_outer)):
-        same &= load_word(one, OPERAND.walk + axis) == load_word(other, OPERAND.walk + axis)
+def operands_of(plan: StridedLoops):
+    """Return the operands of a plan, which follow it."""
+    return StridedOperand.at(plan[1])
+
+
+@jit
+def same_place(plan: StridedLoops, first, second):
+    """Return whether two operands with the same address have each element at the same place. first, second: numbers."""
+    operands = operands_of(plan)
+    one, other = operands[first], operands[second]
+    same = one.low == other.low
+    same &= one.high == other.high
+    same &= one.step == other.step
+    same &= one.rows == other.rows
+    for axis in range(plan.num_outer):
+        same &= one.walk[axis] == other.walk[axis]
     return same
 
 
 @jit
-def is_expected(array, block, ndarray_type):
-    """Return whether an object is an array of the type, flags, dims and strides in the words `block` of an OPERAND.
+def is_expected(array: ArrayObject, block: StridedOperand, ndarray_type):
+    """Return whether an object is an array of the type, flags, dims and strides in `block`.
 
     The stride along an axis of one element may be any.
     """
-    if load_word(array + TYPE, 0) != ndarray_type or load_word(array + DTYPE, 0) != load_word(block, OPERAND.dtype):
+    if array.type != ndarray_type or array.dtype != block.dtype:
         return False
-    flags, num_dims = load_word(block, OPERAND.flags), load_word(block, OPERAND.num_dims)
-    if load_int(array + FLAGS) & flags != flags or load_int(array + NUM_DIMS) != num_dims:
+    flags, num_dims = block.flags, block.num_dims
+    if array.flags & flags != flags or array.num_dims != num_dims:
         return False
-    dims, strides = load_word(array + DIMS, 0), load_word(array + STRIDES, 0)
+    dims, strides = array.dims, array.strides
     for axis in range(num_dims):
-        size = load_word(dims, axis)
-        if size != load_word(block, OPERAND.dims + axis):
+        size = dims[axis]
+        if size != block.dims[axis]:
             return False
-        if load_word(strides, axis) != load_word(block, OPERAND.strides + axis) and size != 1:
+        if strides[axis] != block.strides[axis] and size != 1:
             return False
     return True
 
 
 @jit
-def launch_strided(state, plan, places, in_place):
+def launch_strided(state, plan: StridedLoops, places: Int64, in_place):
     """Run a launch of checked arrays. places: their addresses, in memory that the launch may keep until it returns.
 
     Returns 0 if it ran, NO_MEMORY, or 1 if nothing was written.
     """
-    context, count = stack_words(_CONTEXT_WORDS), load_word(plan, STRIDED_PLAN.count)
-    store_word(context, CONTEXT.dst, load_word(places, 0))
-    store_word(context, CONTEXT.state, state)
-    store_word(context, CONTEXT.plan, plan)
-    store_word(context, CONTEXT.streaming, load_word(plan, STRIDED_PLAN.streaming))
-    store_word(context, CONTEXT.num_sources, 0)  # nothing is prefetched: the task finds operands by `places`
-    store_word(context, CONTEXT.sources, places)
-    store_word(context, STRIDED.lacks_memory, 0)
-    size = 0 if in_place else load_word(plan, STRIDED_PLAN.size)
-    num_bytes, grain = load_word(plan, STRIDED_PLAN.num_bytes), load_word(plan, STRIDED_PLAN.grain)
-    refused = run_writing(context, load_word(plan, STRIDED_PLAN.task), count, size, num_bytes, grain)
-    return NO_MEMORY if load_word(context, STRIDED.lacks_memory) != 0 else refused
+    context, count = StridedContext.on_stack(), plan.count
+    context.dst = places[0]
+    context.state = state
+    context.plan = plan
+    context.streaming = plan.streaming
+    context.num_sources = 0  # nothing is prefetched: the task finds operands by `places`
+    context.sources[0].data = places
+    context.lacks_memory = 0
+    size = 0 if in_place else plan.size
+    num_bytes, grain = plan.num_bytes, plan.grain
+    refused = run_writing(context, plan.task, count, size, num_bytes, grain)
+    return NO_MEMORY if context.lacks_memory != 0 else refused
 
 
 @cache
@@ -247,36 +250,33 @@ def strided_entry() -> Callable[..., int]:
     """Return the function (state, plan, arrays). It returns 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
 
     @jit
-    def launched(args):
-        state, plan, arrays = data_of(load_word(args, 0)), data_of(load_word(args, 1)), load_word(args, 2)
-        number, num_results = load_word(plan, STRIDED_PLAN.num_operands), load_word(plan, STRIDED_PLAN.num_results)
-        if load_word(arrays + TUPLE_LENGTH, 0) != number or number > kMaxOperands:
+    def launched(args: Int64):
+        state, plan = State.at(data_of(args[0])), StridedLoops.at(data_of(args[1]))
+        arrays = TupleObject.at(args[2])
+        number, num_results = plan.num_operands, plan.num_results
+        if arrays.length != number or number > kMaxOperands:
             return 1
-        places, ndarray_type, blocks = (
-            stack_words(kMaxOperands),
-            load_word(state, STATE.ndarray_type),
-            plan + 8 * OPERANDS,
-        )
+        places, ndarray_type, operands = Int64.array_on_stack(kMaxOperands), state.ndarray_type, operands_of(plan)
         for k in range(number):
-            array = load_word(arrays + TUPLE_ITEMS, k)
-            if not is_expected(array, blocks + 8 * OPERAND_WORDS * k, ndarray_type):
+            array = ArrayObject.at(arrays.items[k])
+            if not is_expected(array, operands[k], ndarray_type):
                 return 1
-            store_word(places, k, load_word(array + DATA, 0))
+            places[k] = array.data
         in_place = False
         for k in range(num_results):
-            place, block = load_word(places, k), blocks + 8 * OPERAND_WORDS * k
+            place, result = places[k], operands[k]
             for j in range(number):
-                other, other_block = load_word(places, j), blocks + 8 * OPERAND_WORDS * j
-                if j == k or place + load_word(block, OPERAND.high) <= other + load_word(other_block, OPERAND.low):
+                other, operand = places[j], operands[j]
+                if j == k or place + result.high <= other + operand.low:
                     continue
-                if other + load_word(other_block, OPERAND.high) <= place + load_word(block, OPERAND.low):
+                if other + operand.high <= place + result.low:
                     continue
                 if j < num_results or place != other or not same_place(plan, k, j):
                     return 1
                 in_place = True
         return launch_strided(state, plan, places, in_place)
 
-    def entry(_, args, num_args, names):
+    def entry(_, args: Int64, num_args, names):
         return as_int(launched(args) if num_args == 3 and names == 0 else 1)
 
     return bound_function("strided", compile_function("strided", entry, 4), None)

@@ -3,41 +3,38 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import copy_bytes
-from ep.cpu.engine.map.strided import OPERAND, OPERAND_WORDS, OPERANDS, STRIDED_PLAN
-from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, add_ahead
+from ep.cpu.engine.map.strided import StridedLoops, operands_of
+from ep.cpu.lines.ahead import AHEAD_BLOCK, AheadContext, add_ahead
 from ep.cpu.lines.streaming import finish_streams
-from ep.cpu.shared.context import CONTEXT, CONTEXT_WORDS, ITSELF
-from ep.cpu.shared.state import SETTINGS, STATE
+from ep.cpu.shared.context import ITSELF, Context
+from ep.cpu.shared.state import State
 from ep.cpu.threads.parallel import call_task
 
-_AHEAD_WORDS: Final[int] = AHEAD.num_words
 
-
-def _in_lines(context, begin, end):
-    plan, places = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.sources)
-    own, in_lines = stack_words(_AHEAD_WORDS), load_word(context, CONTEXT.streaming) == ITSELF
-    copy_bytes(own, context, 8 * CONTEXT_WORDS)
-    store_word(own, AHEAD.in_lines, 1 if in_lines else 0)
-    store_word(own, AHEAD.num_ahead, 0)
-    settings = load_word(load_word(context, CONTEXT.state), STATE.settings)
-    ahead = load_word(settings, SETTINGS.ahead)
+def _in_lines(context: Context, begin, end):
+    plan, places = StridedLoops.at(context.plan), Int64.at(context.sources[0].data)
+    operands, own, in_lines = operands_of(plan), AheadContext.on_stack(), context.streaming == ITSELF
+    copy_bytes(own, context, 8 * Context.num_words)
+    own.in_lines = 1 if in_lines else 0
+    own.num_ahead = 0
+    settings = State.at(context.state).settings
+    ahead = settings.ahead
     if in_lines and ahead > 0:
-        elements = ahead // load_word(plan, STRIDED_PLAN.size)
-        for k in range(load_word(plan, STRIDED_PLAN.num_results), load_word(plan, STRIDED_PLAN.num_operands)):
-            size = load_word(plan + 8 * (OPERANDS + OPERAND_WORDS * k), OPERAND.read_once)
+        elements = ahead // plan.size
+        for k in range(plan.num_results, plan.num_operands):
+            size = operands[k].read_once
             if size > 0:
-                add_ahead(own, load_word(places, k) + elements * size, AHEAD_BLOCK * size)
-    call_task(load_word(plan, STRIDED_PLAN.program), own, begin, end)
+                add_ahead(own, places[k] + elements * size, AHEAD_BLOCK * size)
+    call_task(plan.program, own, begin, end)
     if in_lines:
         finish_streams()
 
 
 @cache
 def strided_lines() -> int:
-    """Return the task (context, begin, end) that calls the program of the plan, a task whose context is an `AHEAD`."""
+    """Return the task (context, begin, end) that calls the program of the plan with an `AheadContext`."""
     return compile_task("strided.lines", _in_lines)

@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from functools import cache
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import set_bytes
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.lines.streaming import finish_streams, run_writing, stream_row, streaming_filler
-from ep.cpu.shared.context import CONTEXT, ITSELF
-from ep.cpu.shared.state import STATE
+from ep.cpu.shared.context import ITSELF, Context
+from ep.cpu.shared.state import State
 
 _stream_byte = streaming_filler(1)
 
 
-def _copy(context, begin, end):
-    dst, src = load_word(context, CONTEXT.dst) + begin, load_word(context, CONTEXT.sources) + begin
-    if load_word(context, CONTEXT.streaming) == ITSELF:
+def _copy(context: Context, begin, end):
+    dst, src = context.dst + begin, context.sources[0].data + begin
+    if context.streaming == ITSELF:
         stream_row(dst, src, end - begin)
         finish_streams()
     else:
         copy_bytes(dst, src, end - begin)
 
 
-def _set(context, begin, end):
-    dst, value = load_word(context, CONTEXT.dst) + begin, load_word(context, CONTEXT.sources)
-    if load_word(context, CONTEXT.streaming) == ITSELF:
-        place = stack_words(1)
-        store_word(place, 0, value)
+def _set(context: Context, begin, end):
+    dst, value = context.dst + begin, context.sources[0].data
+    if context.streaming == ITSELF:
+        place = Int64.array_on_stack(1)
+        place[0] = value
         _stream_byte(dst, end - begin, place)
         finish_streams()
     else:
@@ -49,11 +49,11 @@ def set_task() -> int:
 
 
 @jit
-def _run(context, num_bytes):
-    state = load_word(context, CONTEXT.state)
-    count, grain = load_word(context, CONTEXT.dst_count), load_word(state, STATE.grain)
-    store_word(context, CONTEXT.streaming, ITSELF)
-    return run_writing(context, load_word(state, STATE.task), count, 1, num_bytes, grain)
+def _run(context: Context, num_bytes):
+    state = State.at(context.state)
+    count, grain = context.dst_count, state.grain
+    context.streaming = ITSELF
+    return run_writing(context, state.task, count, 1, num_bytes, grain)
 
 
 @jit
@@ -63,10 +63,10 @@ def launch_copy(context, num_bytes, in_place, sizes):
 
 
 @jit
-def launch_set(context, num_bytes, in_place, sizes):
+def launch_set(context: Context, num_bytes, in_place, sizes: Int64):
     """Launch Memset, after its compiled check; sizes: the number of bytes, and the value."""
-    value = load_word(sizes, 1)
+    value = sizes[1]
     if not 0 <= value <= 255:
         return 1
-    store_word(context, CONTEXT.sources, value)
+    context.sources[0].data = value
     return _run(context, num_bytes)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Final
 
-from ep.common.native.object_layout import DATA, DIMS, NUM_DIMS, READABLE, TUPLE_ITEMS, TUPLE_LENGTH, WRITABLE
+from ep.common.native.fields import Int64, word
+from ep.common.native.object_layout import READABLE, WRITABLE
+from ep.common.native.objects import ArrayObject, TupleObject
 from ep.common.native.python_calls import as_int
 from ep.common.native.python_function import bound_function
-from ep.common.native.words import load_int, load_word, stack_words, store_words
+from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_function, compile_task
 from ep.cpu.compile.integers import as_word, multiply_sizes
 from ep.cpu.compile.jit import jit
@@ -20,42 +21,41 @@ from ep.cpu.compile.ndarray import array_data, data_of
 from ep.cpu.engine.check import clash
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.lines.inline_copy import copy_bytes
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import GRAIN_BYTES, STATE
+from ep.cpu.shared.state import GRAIN_BYTES, State
 from ep.cpu.threads.parallel import run
 
-_COLUMNS: Final = layout(
-    "Columns",
-    whole=1,  # the address of the first row, at the first column of the first part
-    row_bytes=1,  # bytes from one row of the whole matrix to the next
-    rows=1,
-    size=1,  # bytes of an element
-    to_parts=1,  # whether the parts are written
-    parts=1,  # the address of the tuple
-)
-_COLUMNS_WORDS: Final[int] = _COLUMNS.num_words
+
+class _ColumnsContext(Record):
+    """The context of the task that moves parts."""
+
+    whole = word()  # the address of the first row, at the first column of the first part
+    row_bytes = word()  # bytes from one row of the whole matrix to the next
+    rows = word()
+    size = word()  # bytes of an element
+    to_parts = word()  # whether the parts are written
+    parts = word()  # the address of the tuple
 
 
 @jit
-def _num_elements(array):
+def _num_elements(array: ArrayObject):
     """Return the number of elements of an array, given by the address of the object."""
-    count, dims = 1, load_word(array + DIMS, 0)
-    for axis in range(load_int(array + NUM_DIMS)):
-        count *= load_word(dims, axis)
+    count, dims = 1, array.dims
+    for axis in range(array.num_dims):
+        count *= dims[axis]
     return count
 
 
-def _move(columns, begin, end):
+def _move(columns: _ColumnsContext, begin, end):
     """Move the parts in [begin, end) that are not large."""
-    whole, row_bytes = load_word(columns, _COLUMNS.whole), load_word(columns, _COLUMNS.row_bytes)
-    rows, size = load_word(columns, _COLUMNS.rows), load_word(columns, _COLUMNS.size)
-    to_parts, items = load_word(columns, _COLUMNS.to_parts), load_word(columns, _COLUMNS.parts) + TUPLE_ITEMS
+    whole, row_bytes = columns.whole, columns.row_bytes
+    rows, size = columns.rows, columns.size
+    to_parts, items = columns.to_parts, TupleObject.at(columns.parts).items
     for k in range(end):
-        part = load_word(items, k)
+        part = items[k]
         part_bytes = _num_elements(part) * size
         width = part_bytes // rows
         if k >= begin and part_bytes <= LARGE_BYTES:
-            inside, own = whole, load_word(part + DATA, 0)
+            inside, own = whole, ArrayObject.at(part).data
             for _ in range(rows):
                 copy_bytes(own if to_parts != 0 else inside, inside if to_parts != 0 else own, width)
                 inside += row_bytes
@@ -81,30 +81,30 @@ def columns_entry() -> Callable[..., int]:
     """
 
     @jit
-    def overlaps(parts, number, data, elements, size):
+    def overlaps(parts: TupleObject, number, data, elements, size):
         """Return whether a part overlaps one of the first `number` parts."""
         for k in range(number):
-            other = load_word(parts + TUPLE_ITEMS, k)
-            if clash(data, elements, size, load_word(other + DATA, 0), _num_elements(other), size, False):
+            other = parts.items[k]
+            if clash(data, elements, size, ArrayObject.at(other).data, _num_elements(other), size, False):
                 return True
         return False
 
     @jit
-    def moved(args):
-        state, task, dtype = data_of(load_word(args, 0)), as_word(load_word(args, 1)), load_word(args, 2)
-        size, rows, cols = as_word(load_word(args, 3)), as_word(load_word(args, 4)), as_word(load_word(args, 5))
-        column, to_parts = as_word(load_word(args, 6)), as_word(load_word(args, 7))
-        whole_array, parts = load_word(args, 8), load_word(args, 9)
+    def moved(args: Int64):
+        state, task, dtype = State.at(data_of(args[0])), as_word(args[1]), args[2]
+        size, rows, cols = as_word(args[3]), as_word(args[4]), as_word(args[5])
+        column, to_parts = as_word(args[6]), as_word(args[7])
+        whole_array, parts = args[8], TupleObject.at(args[9])
         if rows <= 0 or cols <= 0 or column < 0:
             return 1
-        ndarray_type, count = load_word(state, STATE.ndarray_type), multiply_sizes(rows, cols)
+        ndarray_type, count = state.ndarray_type, multiply_sizes(rows, cols)
         whole = array_data(whole_array, ndarray_type, dtype, count, READABLE if to_parts != 0 else WRITABLE)
         if whole == 0:
             return 1
-        first, number, num_bytes, large = whole + column * size, load_word(parts + TUPLE_LENGTH, 0), 0, 0
+        first, number, num_bytes, large = whole + column * size, parts.length, 0, 0
         end = 0  # of all parts so far
         for k in range(number):
-            part = load_word(parts + TUPLE_ITEMS, k)
+            part = parts.items[k]
             data = array_data(part, ndarray_type, dtype, 0, WRITABLE if to_parts != 0 else READABLE)
             if data == 0:
                 return 1
@@ -121,9 +121,10 @@ def columns_entry() -> Callable[..., int]:
                 large = LARGE
             else:
                 num_bytes += 2 * elements * size
-        own = stack_words(_COLUMNS_WORDS)
-        store_words(own, first, cols * size, rows, size, to_parts, parts)
-        run(state, task, own, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
+        columns = _ColumnsContext.on_stack()
+        columns.whole, columns.row_bytes, columns.rows = first, cols * size, rows
+        columns.size, columns.to_parts, columns.parts = size, to_parts, parts
+        run(state, task, columns, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
         return large
 
     def entry(_, args, num_args, names):

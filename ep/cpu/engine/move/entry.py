@@ -5,7 +5,7 @@ from __future__ import annotations
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move import byte_runs, gather, gather_walk, pad, walk
-from ep.cpu.engine.move.plan import BOX_PLAN, MOVE_PLAN, PAD_PLAN
+from ep.cpu.engine.move.plan import BoxLoops, MoveLoops, PadLoops
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 
@@ -13,19 +13,19 @@ from ep.include.data_type import DataType
 def move_launcher(state: LaunchState) -> Launcher:
     """Return the launcher of a primitive whose launches have a `MovePlan`."""
     state.set(task=walk.task())
-    return launcher("move", walk.launch, MOVE_PLAN)
+    return launcher("move", walk.launch, MoveLoops)
 
 
 def box_launcher(state: LaunchState) -> Launcher:
     """Return the launcher of CopyNd, whose launches have a `RegionPlan`."""
     state.set(task=walk.task())
-    return launcher("move.box", walk.launch_box, BOX_PLAN)
+    return launcher("move.box", walk.launch_box, BoxLoops)
 
 
 def pad_launcher(state: LaunchState, data_type: DataType) -> Launcher:
     """Return the launcher of ConstantPad, whose launches have a `PadPlan`."""
     state.set(task=pad.task(data_type.itemsize))
-    return launcher("move", walk.launch, PAD_PLAN)
+    return launcher("move", walk.launch, PadLoops)
 
 
 def gather_launcher(state: LaunchState, indices_type: DataType) -> Launcher:

@@ -18,7 +18,7 @@ from ep.cpu.compile.code import Code
 from ep.cpu.compile.compiler import compile_written
 from ep.cpu.compile.memory import set_bytes, unit_functions
 from ep.cpu.compile.vectors import BIT, L1_CACHE, L2_CACHE, WORD, counted, least, load, splat, stored_bits
-from ep.cpu.engine.move.gather_walk import GATHER
+from ep.cpu.engine.move.gather_walk import GatherContext
 from ep.cpu.engine.move.size_class import ANY_SIZE
 from ep.cpu.lines.fetch import fetch
 from ep.cpu.lines.inline_copy import copy_bytes
@@ -96,17 +96,13 @@ class _Call(NamedTuple):
     """A call of a mover, as LLVM values; see `mover`."""
 
     code: Code
-    context: Any
+    walk: Any
     indices: _Indices
     params: Any
     out: Any
     count: Any
     width: Any
     later: Any
-
-    def word(self, place: int) -> Any:
-        """Return a word of the context of the walk."""
-        return self.code.load_word(self.context, place)
 
     def move_each(self, begin: Any, end: Any, move: Move, before: Callable[[Any], None] | None = None) -> Any:
         """Write a loop over indices [begin, end) that moves the row of each; return where it ends, as `counted` does.
@@ -134,7 +130,7 @@ class _Call(NamedTuple):
     def num_fetching(self, ahead: Any) -> Any:
         """Return the number of rows, the first ones, for which the row `ahead` indices behind is prefetched."""
         builder = self.code.builder
-        large = builder.icmp_signed(">", self.word(GATHER.params_bytes), WORD(_CACHED))
+        large = builder.icmp_signed(">", self.walk.params_bytes, WORD(_CACHED))
         most = least(builder, builder.sub(builder.add(self.count, self.later), ahead), self.count)
         return builder.select(large, most, WORD(0))
 
@@ -150,9 +146,9 @@ def _mover(
 ) -> None:
     """Write a mover; `move_rows` writes what depends on the size of rows."""
     indices, out, count, width, later = given
-    places = GATHER.low, GATHER.num_valid, GATHER.first_row
-    found = _Indices(code.builder, indices_type, indices, *(code.load_word(context, place) for place in places))
-    move_rows(_Call(code, context, found, params, out, count, width, later))
+    walk = code.pointer(GatherContext, context)
+    found = _Indices(code.builder, indices_type, indices, walk.low, walk.num_valid, walk.first_row)
+    move_rows(_Call(code, walk, found, params, out, count, width, later))
 
 
 def _move_units(of_class: int, rows: _Call) -> None:
@@ -205,13 +201,13 @@ def _move_units(of_class: int, rows: _Call) -> None:
 
 def _move_bytes(rows: _Call) -> None:
     """Move rows of any size, or parts of them."""
-    builder, size = rows.code.builder, rows.word(GATHER.row_bytes)
+    builder, size = rows.code.builder, rows.word(GatherContext.row_bytes)
     ahead = least(builder, WORD(_AHEAD), builder.sdiv(WORD(_AHEAD_BYTES), size))
     short = builder.icmp_signed("<=", size, WORD(_LONGEST_FETCHED))
     fetching = builder.select(short, rows.num_fetching(ahead), WORD(0))
     # the walk streams shorter rows
     long = builder.icmp_signed(">=", size, WORD(LEAST_STREAMED_ROW))
-    streamed = builder.and_(long, builder.icmp_signed("!=", rows.word(GATHER.streamed), WORD(0)))
+    streamed = builder.and_(long, builder.icmp_signed("!=", rows.word(GatherContext.streamed), WORD(0)))
 
     def fetch_later(i: Any) -> None:
         with builder.if_then(builder.icmp_signed("<", i, fetching)):

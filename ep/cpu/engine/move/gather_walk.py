@@ -8,37 +8,36 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ep.common.native.words import load_word, stack_words
+from ep.common.native.fields import Int64, word
+from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.lines.inline_copy import copy_short_row
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import finish_streams, stream_lines
-from ep.cpu.shared.layout import layout
 from ep.cpu.threads.parallel import call_task
 
-GATHER: Final = layout(
-    "Gather",
-    mover=1,
-    params=1,
-    indices=1,
-    out=1,
-    outer=1,
-    gather=1,
-    row_bytes=1,
-    num_indices=1,
-    index_size=1,
-    low=1,  # the valid indices are [low, low + num_valid)
-    num_valid=1,
-    first_row=1,  # the row of index `low`
-    params_bytes=1,  # the bytes of params, for all groups
-    pieces=1,  # the number of pieces that a row is cut into; the task's range counts pieces
-    streamed=1,  # whether rows are written with non-temporal stores
-)
-"""The context of the task."""
 
-GATHER_WORDS: Final[int] = GATHER.num_words
+class GatherContext(Record):
+    """The context of the task."""
+
+    mover = word()
+    params = word()
+    indices = word()
+    out = word()
+    outer = word()
+    gather = word()
+    row_bytes = word()
+    num_indices = word()
+    index_size = word()
+    low = word()  # the valid indices are [low, low + num_valid)
+    num_valid = word()
+    first_row = word()  # the row of index `low`
+    params_bytes = word()  # the bytes of params, for all groups
+    pieces = word()  # the number of pieces that a row is cut into; the task's range counts pieces
+    streamed = word()  # whether rows are written with non-temporal stores
+
 
 _TILE: Final = 2048  # bytes of rows that are written to L1, then streamed
 _TILE_WORDS: Final = (_TILE + 2 * LINE) // 8
@@ -46,19 +45,19 @@ _copy_line = unit_functions(LINE)[0]
 
 
 @jit
-def _whole_rows(context, begin, end, size):
-    mover = load_word(context, GATHER.mover)
-    num_indices, outer = load_word(context, GATHER.num_indices), load_word(context, GATHER.outer)
-    index_size, params_bytes = load_word(context, GATHER.index_size), load_word(context, GATHER.gather) * size
+def _whole_rows(context: GatherContext, begin, end, size):
+    mover = context.mover
+    num_indices, outer = context.num_indices, context.outer
+    index_size, params_bytes = context.index_size, context.gather * size
     group, first = begin // num_indices, begin % num_indices
     batch, group_of_batch = group // outer, group % outer
-    params = load_word(context, GATHER.params) + group * params_bytes
-    indices = load_word(context, GATHER.indices) + batch * num_indices * index_size
-    out, at_once, tile, held, skipped = load_word(context, GATHER.out) + begin * size, end - begin, 0, 0, 0
-    if load_word(context, GATHER.streamed) != 0 and size < LEAST_STREAMED_ROW:
+    params = context.params + group * params_bytes
+    indices = context.indices + batch * num_indices * index_size
+    out, at_once, tile, held, skipped = context.out + begin * size, end - begin, 0, 0, 0
+    if context.streamed != 0 and size < LEAST_STREAMED_ROW:
         # rows that are cut by lines are written to a tile in L1, from which whole lines are streamed
-        at_once, tile = _TILE // size, stack_words(_TILE_WORDS)
-        tile += -tile & (LINE - 1)
+        at_once, memory = _TILE // size, Int64.array_on_stack(_TILE_WORDS)
+        tile = memory + (-(memory + 0) & (LINE - 1))
         held = skipped = out & (LINE - 1)  # bytes in the tile, and of these the ones before `out`
         out -= held
     while begin < end:
@@ -103,30 +102,30 @@ def _stream_lines_of_tile(out, tile, skipped, held):
 
 
 @jit
-def _parts_of_rows(context, begin, end, size):
-    pieces = load_word(context, GATHER.pieces)
+def _parts_of_rows(context: GatherContext, begin, end, size):
+    pieces = context.pieces
     part = (size + pieces - 1) // pieces
-    num_indices = load_word(context, GATHER.num_indices)
+    num_indices = context.num_indices
     while begin < end:
         row_of_out, piece = begin // pieces, begin % pieces
         stop = min(piece + end - begin, pieces)
         group = row_of_out // num_indices
-        index = group // load_word(context, GATHER.outer) * num_indices + row_of_out % num_indices
+        index = group // context.outer * num_indices + row_of_out % num_indices
         first, last = min(piece * part, size), min(stop * part, size)
-        params = load_word(context, GATHER.params) + group * load_word(context, GATHER.gather) * size + first
-        indices = load_word(context, GATHER.indices) + index * load_word(context, GATHER.index_size)
-        out = load_word(context, GATHER.out) + row_of_out * size + first
-        call_task(load_word(context, GATHER.mover), context, params, indices, out, 1, last - first, 0)
+        params = context.params + group * context.gather * size + first
+        indices = context.indices + index * context.index_size
+        out = context.out + row_of_out * size + first
+        call_task(context.mover, context, params, indices, out, 1, last - first, 0)
         begin += stop - piece
 
 
-def _gather(context, begin, end):
-    size = load_word(context, GATHER.row_bytes)
-    if load_word(context, GATHER.pieces) > 1:
+def _gather(context: GatherContext, begin, end):
+    size = context.row_bytes
+    if context.pieces > 1:
         _parts_of_rows(context, begin, end, size)
     else:
         _whole_rows(context, begin, end, size)
-    if load_word(context, GATHER.streamed) != 0:
+    if context.streamed != 0:
         finish_streams()
 
 

@@ -8,17 +8,17 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, store
-from ep.cpu.engine.move.plan import PAD_PLAN
+from ep.cpu.engine.move.plan import PadLoops
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.engine.odometer import first_row, next_row
 from ep.cpu.lines.inline_copy import copy_bytes, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
-from ep.cpu.shared.context import CONTEXT, ITSELF, SOURCE_WORDS
+from ep.cpu.shared.context import ITSELF, Context
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.primitive import kMaxNumDims
 
@@ -33,21 +33,21 @@ _UNIT: Final = ir.VectorType(BYTE, VECTOR)
 
 
 @jit
-def _row_that_ends_after(plan, place):
+def _row_that_ends_after(plan: PadLoops, place):
     """Return the first row of the box that ends after `place`, a byte offset in dst; num_rows if none does."""
-    dims, strides = plan + 8 * PAD_PLAN.dims, plan + 8 * (PAD_PLAN.strides + kMaxNumDims * _DST)
-    inner_axis, size = load_word(plan, PAD_PLAN.num_axes) - 1, load_word(plan, PAD_PLAN.streamed)
-    place -= load_word(plan, PAD_PLAN.begins + _DST)
+    dims, strides = plan.dims, Int64.at(plan + 8 * (PadLoops.strides + kMaxNumDims * _DST))
+    inner_axis, size = plan.num_axes - 1, plan.streamed
+    place -= plan.begins[_DST]
     row, inside = 0, True
     for axis in range(inner_axis):
-        count = load_word(dims, axis)
+        count = dims[axis]
         row *= count
         if inside:
-            index = place // load_word(strides, axis)
+            index = place // strides[axis]
             inside = 0 <= index < count
             row += min(max(index, 0), count)
-            place -= index * load_word(strides, axis)
-    return row + 1 if inside and place >= load_word(dims, inner_axis) * size else row
+            place -= index * strides[axis]
+    return row + 1 if inside and place >= dims[inner_axis] * size else row
 
 
 @jit
@@ -98,26 +98,26 @@ def _pad(size: int) -> Any:
         else:
             fill_bytes(dst, size, value)
 
-    def pad(context, begin, end):
-        plan, dst = load_word(context, CONTEXT.plan), load_word(context, CONTEXT.dst)
-        src = load_word(context, CONTEXT.sources) + load_word(plan, PAD_PLAN.begins + _SRC)
-        value = load_word(context, CONTEXT.sources + SOURCE_WORDS)
-        dims, strides = plan + 8 * PAD_PLAN.dims, plan + 8 * PAD_PLAN.strides
-        inner_axis, num_rows = load_word(plan, PAD_PLAN.num_axes) - 1, load_word(plan, PAD_PLAN.num_rows)
-        length, box = load_word(dims, inner_axis) * size, load_word(plan, PAD_PLAN.begins + _DST)
-        index, src_offset, dst_offset = stack_words(kMaxNumDims), 0, 0
+    def pad(context: Context, begin, end):
+        plan, dst = PadLoops.at(context.plan), context.dst
+        src = context.sources[0].data + plan.begins[_SRC]
+        value = context.sources[1].data
+        dims, strides = plan.dims, plan.strides
+        inner_axis, num_rows = plan.num_axes - 1, plan.num_rows
+        length, box = dims[inner_axis] * size, plan.begins[_DST]
+        index, src_offset, dst_offset = Int64.array_on_stack(kMaxNumDims), 0, 0
         first, last = begin * size, end * size
         row = _row_that_ends_after(plan, first) if num_rows > 0 else 0
         if row < num_rows:
             src_offset, dst_offset = first_row(dims, strides, inner_axis, row, index)
-        src_end = load_word(context, CONTEXT.sources) + size * load_word(context, CONTEXT.sources + 1)
+        src_end = context.sources[0].data + size * context.sources[0].count
         rows_axis, src_row, dst_row = max(inner_axis - 1, 0), 0, 0
         if inner_axis > 0:
-            src_row, dst_row = load_word(strides, rows_axis), load_word(strides, kMaxNumDims + rows_axis)
-        whole, padding = (length + VECTOR - 1) & -VECTOR, stack_words(_VECTOR_WORDS)
+            src_row, dst_row = strides[rows_axis], strides[kMaxNumDims + rows_axis]
+        whole, padding = (length + VECTOR - 1) & -VECTOR, Int64.array_on_stack(_VECTOR_WORDS)
         reach = max(whole, length + ((dst_row - length + VECTOR - 1) & -VECTOR))
         fill_bytes(padding, VECTOR, value)
-        past_caches = load_word(context, CONTEXT.streaming) == ITSELF
+        past_caches = context.streaming == ITSELF
         in_lines = past_caches and (length >= LEAST_STREAMED_ROW or num_rows == 0)
         by_tiles = past_caches and not in_lines
         memory = thread_memory()
@@ -134,7 +134,7 @@ def _pad(size: int) -> Any:
                     break
                 num_short, src_begin = 0, src + src_offset
                 if 0 < dst_row <= _SHORT and done <= row_begin:
-                    num_short = load_word(dims, rows_axis) - load_word(index, rows_axis)
+                    num_short = dims[rows_axis] - index[rows_axis]
                     num_short = _num_reached(num_short, row_begin, dst_row, reach, stop_of_tile)
                     num_short = _num_reached(num_short, src_begin, src_row, whole, src_end)
                 if num_short > 0:
@@ -142,7 +142,7 @@ def _pad(size: int) -> Any:
                     _write_short_rows(to + row_begin, dst_row, src_begin, src_row, length, num_short, padding)
                     done = row_begin + num_short * dst_row
                     row += num_short
-                    store_word(index, rows_axis, load_word(index, rows_axis) + num_short - 1)
+                    index[rows_axis] = index[rows_axis] + num_short - 1
                     src_offset += (num_short - 1) * src_row
                     dst_offset += (num_short - 1) * dst_row
                     src_offset, dst_offset = next_row(dims, strides, inner_axis, index, src_offset, dst_offset)

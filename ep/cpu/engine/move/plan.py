@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from ep.common.native.fields import address, word, words
+from ep.common.native.record import Record
 from ep.common.primitive.broadcast import Dims, StridedWalk, simplify_walk
 from ep.common.primitive.movement import widen
 from ep.common.primitive.pad_shape import PadShape
@@ -15,56 +17,53 @@ from ep.common.primitive.strides import contiguous_strides, extent
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.move.run_writer import RunWriter, run_writer, streamed_in_lines, transposed
 from ep.cpu.machine.caches import far_from, scattered_from
-from ep.cpu.shared.layout import ADDRESS, layout
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
 
-MOVE_PLAN: Final = layout(
-    "MovePlan",
-    num_axes=1,
-    count=1,  # units
-    grain=1,  # the most units of a launch on one thread
-    unit=1,  # bytes
-    streamed=1,  # the unit if dst has no gaps, so that a tile of results can be streamed; else 0
-    in_lines=1,  # bits of dst that must be 0 for the writer to use non-temporal stores itself; -1 if it cannot
-    far=1,  # whether src is too large for the caches, so that blocks of it are prefetched
-    writer=ADDRESS,  # the address of the task that writes rows
-    walk=ADDRESS,  # the address of the task that walks
-    whole_rows=1,  # whether a range is rounded to whole rows: rows are not cut
-    dims=kMaxNumDims,
-    strides=2 * kMaxNumDims,  # of src, then of dst, in bytes
-)
 
-BOX_PLAN: Final = layout(
-    "RegionPlan",
-    MOVE_PLAN,
-    begins=2,  # the start of the walk in src, and in dst, in bytes
-    ends=2,  # the end of the walk in src, and in dst, in bytes
-    apart=1,  # the distance in bytes from src to dst if the boxes interleave in memory without sharing a byte
-)
-"""The plan of a walk that uses parts of both sides, which may be parts of one array."""
+class MoveLoops(Record):
+    num_axes = word()
+    count = word()  # units
+    grain = word()  # the most units of a launch on one thread
+    unit = word()  # bytes
+    streamed = word()  # the unit if dst has no gaps, so that a tile of results can be streamed; else 0
+    in_lines = word()  # bits of dst that must be 0 for the writer to use non-temporal stores itself; -1 if it cannot
+    far = word()  # whether src is too large for the caches, so that blocks of it are prefetched
+    writer = address()  # the address of the task that writes rows
+    walk = address()  # the address of the task that walks
+    whole_rows = word()  # whether a range is rounded to whole rows: rows are not cut
+    dims = words(kMaxNumDims)
+    strides = words(2 * kMaxNumDims)  # of src, then of dst, in bytes
 
-PAD_PLAN: Final = layout(
-    "PadPlan",
-    MOVE_PLAN,
-    begins=2,  # the start of the copied box in src, and in dst, in bytes
-    num_rows=1,  # of the box; 0 if all of dst is padding
-)
-"""The plan of a launch that writes dst in order; a walk copies a part of it. `count`: the units of dst."""
 
-LINKED: Final = adjacent(MOVE_PLAN, "writer", "walk")
+class BoxLoops(MoveLoops):
+    """The plan of a walk that uses parts of both sides, which may be parts of one array."""
+
+    begins = words(2)  # the start of the walk in src, and in dst, in bytes
+    ends = words(2)  # the end of the walk in src, and in dst, in bytes
+    apart = word()  # the distance in bytes from src to dst if the boxes interleave in memory without sharing a byte
+
+
+class PadLoops(MoveLoops):
+    """The plan of a launch that writes dst in order; a walk copies a part of it. `count`: the units of dst."""
+
+    begins = words(2)  # the start of the copied box in src, and in dst, in bytes
+    num_rows = word()  # of the box; 0 if all of dst is padding
+
+
+LINKED: Final = adjacent(MoveLoops, "writer", "walk")
 """The fields that `link` writes."""
 
 compiled: Final[dict[RunWriter, tuple[int, int]]] = {}
 """The tasks that `link` has compiled so far: the addresses of each writer and of the task that walks."""
 
 _WALK: Final = adjacent(
-    MOVE_PLAN,
+    MoveLoops,
     *("num_axes", "count", "grain", "unit", "streamed", "in_lines", "far", "writer", "walk", "whole_rows", "dims"),
 )
-_BOX: Final = adjacent(BOX_PLAN, "begins", "ends", "apart")
-_PAD: Final = adjacent(PAD_PLAN, "begins", "num_rows")
+_BOX: Final = adjacent(BoxLoops, "begins", "ends", "apart")
+_PAD: Final = adjacent(PadLoops, "begins", "num_rows")
 _NOT_COMPILED: Final = 0, 0
 
 _NOWHERE: Final = 2**62  # no two buffers are this far apart
@@ -84,14 +83,14 @@ class WalkPlan(LoopNest):
         addresses: tuple[int, int] = _NOT_COMPILED,
         whole_rows: bool = False,
     ) -> None:
-        """Write the fields of `MOVE_PLAN`; addresses: `writer` and `walk`."""
+        """Write the fields of `MoveLoops`; addresses: `writer` and `walk`."""
         dims, src_strides, dst_strides = walk
         grain = GRAIN_BYTES // (_WRITTEN * unit) or 1
         far = unit * extent(dims, src_strides) > far_from()
         words = len(dims), count, grain, unit, streamed, in_lines, far, *addresses, whole_rows, *dims
         self.set_words(_WALK, words)
-        self.set_words(MOVE_PLAN.strides, [unit * step for step in src_strides])
-        self.set_words(MOVE_PLAN.strides + kMaxNumDims, [unit * step for step in dst_strides])
+        self.set_words(MoveLoops.strides, [unit * step for step in src_strides])
+        self.set_words(MoveLoops.strides + kMaxNumDims, [unit * step for step in dst_strides])
 
 
 class MovePlan(WalkPlan):
@@ -108,12 +107,12 @@ class MovePlan(WalkPlan):
         streamed: int,
         whole_rows: bool = False,
         signature: Signature | None = None,
-        fields: Any = MOVE_PLAN,
+        fields: Any = MoveLoops,
     ) -> None:
         """Make the plan.
 
-        writer: the writer of rows. streamed, whole_rows: see `MOVE_PLAN`.
-        fields: the layout: the engine's, or one that begins with it.
+        writer: the writer of rows. streamed, whole_rows: see `MoveLoops`.
+        fields: the class of its record.
         """
         super().__init__(fields, signature)
         addresses = compiled.get(writer)
@@ -127,7 +126,7 @@ class MovePlan(WalkPlan):
 
 
 def streamed_unit(walk: StridedWalk, unit: int) -> int:
-    """Return the field `streamed` of `MOVE_PLAN`, for a writer of any part of a row."""
+    """Return the field `streamed` of `MoveLoops`, for a writer of any part of a row."""
     return unit if walk.dst_strides == contiguous_strides(walk.dims) else 0
 
 
@@ -179,7 +178,7 @@ class RegionPlan(MovePlan):
         apart: the distance in bytes from src's buffer to dst's, if the address ranges of the two boxes overlap.
         """
         walk, size = box.walk(), data_type.itemsize
-        super().__init__(*_in_any_order(walk, size), signature, BOX_PLAN)
+        super().__init__(*_in_any_order(walk, size), signature, BoxLoops)
         dims, src_strides, dst_strides = walk
         dst_begin, src_begin = box.offsets()
         src_end, dst_end = src_begin + extent(dims, src_strides), dst_begin + extent(dims, dst_strides)
@@ -204,7 +203,7 @@ class PadPlan(WalkPlan):
         dims, src_strides, dst_strides = walk
         if not src_strides[-1] == dst_strides[-1] == 1:  # rows of one element
             walk = StridedWalk((*dims, 1), (*src_strides, 1), (*dst_strides, 1))
-        super().__init__(PAD_PLAN, signature)
+        super().__init__(PadLoops, signature)
         dst_begin, src_begin = box.offsets()
         self._set_walk(walk, size, counts[1], size)
         self.set_words(_PAD, (size * src_begin, size * dst_begin, num_copied // walk.dims[-1]))

@@ -11,7 +11,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import stack_words
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, store, taken
 from ep.cpu.engine.move.run_writer import VECTOR
@@ -57,7 +57,7 @@ def repeat_tiny_row(dst, src, row_bytes, num_rows):
     """
     size = row_bytes * num_rows
     in_chunks = size >= _LEAST_CHUNKS * (_CHUNK + row_bytes)
-    block = stack_words(_BLOCK_WORDS)
+    block = Int64.array_on_stack(_BLOCK_WORDS)
     copies, copied = (block, row_bytes + _CHUNK) if in_chunks else (dst, size)
     for start in range(0, copied, row_bytes):
         copy_short_row(copies + start, src, row_bytes)

@@ -17,13 +17,13 @@ from llvmlite import ir
 
 from ep.common.environment import set_meanwhile
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, stack_words
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import release, storer
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.state import Block, ProductLaunch
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -89,39 +89,36 @@ def blas_multiplier(data_type: DataType) -> Any:
     store, size = storer(data_type), data_type.itemsize
 
     @jit
-    def multiply(launch, block, a, b, c):
-        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
-        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
-        transpose_a, transpose_b = (
-            load_word(state, PRODUCT_STATE.transpose_a),
-            load_word(state, PRODUCT_STATE.transpose_b),
-        )
-        first, partial = load_word(block, BLOCK.first), load_word(block, BLOCK.partial)
-        first_row, first_column = load_word(block, BLOCK.first_row), load_word(block, BLOCK.first_column)
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        state, words = launch.state, launch.product
+        m, n, k = words.m, words.n, words.k
+        transpose_a, transpose_b = state.transpose_a, state.transpose_b
+        first, partial = block.first, block.partial
+        first_row, first_column = block.first_row, block.first_column
         a += (first_row + first * m if transpose_a else first_row * k + first) * size
         b += (first_column * k + first if transpose_b else first_column + first * n) * size
-        one, zero = stack_words(_NUMBER_WORDS), stack_words(_NUMBER_WORDS)
+        one, zero = Int64.array_on_stack(_NUMBER_WORDS), Int64.array_on_stack(_NUMBER_WORDS)
         store(one, 0, 1)
         store(zero, 0, 0)
-        alpha, beta = load_word(launch, PRODUCT_LAUNCH.alpha), load_word(launch, PRODUCT_LAUNCH.beta)
-        c_step, rows, columns = n, load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
-        maps, memory = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0, 0
+        alpha, beta = launch.alpha, launch.beta
+        c_step, rows, columns = n, block.rows, block.columns
+        maps, memory = partial == 0 and launch.map != 0, 0
         if partial != 0:
             c, alpha, beta = partial, one, zero
-        elif maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0:
+        elif maps and launch.apart != 0:
             c = memory = allocate_for(launch, rows * columns * size)
             c_step = columns
             if memory == 0:
                 return
-        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
-            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+        for term in range(block.first_term, block.last_term):
+            a_offset, b_offset = offsets(words.terms, term)
             gemm(
-                load_word(state, PRODUCT_STATE.gemm),
+                state.gemm,
                 _CONJUGATE_TRANSPOSED if transpose_a else _NOT_TRANSPOSED,
                 _CONJUGATE_TRANSPOSED if transpose_b else _NOT_TRANSPOSED,
                 rows,
                 columns,
-                load_word(block, BLOCK.last) - first,
+                block.last - first,
                 alpha,
                 a + a_offset * size,
                 m if transpose_a else k,

@@ -8,7 +8,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import stack_words
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.compile.vectors import (
@@ -46,7 +46,7 @@ def dots_of_rows(data_type: DataType) -> Any:
 
     @separate
     def add_dots(matrix, step, count, vector, k, sums):
-        totals = stack_words(_ROWS)
+        totals = Int64.array_on_stack(_ROWS)
         for row in range(0, count, _ROWS):
             rows, source = min(_ROWS, count - row), matrix + row * step * size
             if rows == 1:
@@ -73,7 +73,7 @@ def dots_of_matrices(arithmetic: DataType) -> Any:
 
     @separate
     def add_dots(x, x_step, num_x, y, y_step, num_y, k, sums, sums_x, sums_y):
-        totals = stack_words(words)
+        totals = Int64.array_on_stack(words)
         for row in range(0, num_x, _ROWS):
             for column in range(0, num_y, columns):
                 rows, others = min(_ROWS, num_x - row), min(columns, num_y - column)

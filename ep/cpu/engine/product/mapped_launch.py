@@ -5,52 +5,38 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from ep.common.native.words import load_word, stack_words, store_word, store_words
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_tasks
-from ep.cpu.engine.map.strided import STRIDED, STRIDED_PLAN
+from ep.cpu.engine.map.strided import StridedContext, StridedLoops
 from ep.cpu.engine.product.entry import multiply_shared
 from ep.cpu.engine.product.mapped import block_mapper, element_mapper
-from ep.cpu.engine.product.state import PRODUCT, PRODUCT_LAUNCH_WORDS, PRODUCT_MAP
-from ep.cpu.shared.context import CONTEXT
+from ep.cpu.engine.product.state import ProductLaunch, ProductMap
 from ep.include.primitive.structure import kMaxOperands
 
 
-def _multiply_and_map(context, begin, end):
-    program = load_word(load_word(context, CONTEXT.plan), STRIDED_PLAN.program)
-    arrays, places = load_word(context, CONTEXT.sources), stack_words(kMaxOperands)
-    num_results, values = load_word(program, PRODUCT_MAP.num_results), load_word(program, PRODUCT_MAP.values)
-    direct = load_word(program, PRODUCT_MAP.direct)
-    c = load_word(arrays, direct) if direct >= 0 else 0
-    for k in range(load_word(program, PRODUCT_MAP.num_operands)):
+def _multiply_and_map(context: StridedContext, begin, end):
+    program = ProductMap.at(StridedLoops.at(context.plan).program)
+    arrays, places = Int64.at(context.sources[0].data), Int64.array_on_stack(kMaxOperands)
+    num_results, values = program.num_results, program.values
+    direct = program.direct
+    c = arrays[direct] if direct >= 0 else 0
+    for k in range(program.num_operands):
         if k != values:
-            place = load_word(arrays, load_word(program, PRODUCT_MAP.arrays + k))
-            store_word(places, k, place)
+            place = arrays[program.arrays[k]]
+            places[k] = place
             if k >= num_results and place == c:  # the result has the memory of an operand that the map reads
                 c = 0
-    product = load_word(program, PRODUCT_MAP.product)
-    reduces = load_word(product, PRODUCT.bands) != 0
-    mapped = program if reduces or load_word(program, PRODUCT_MAP.task) != 0 else 0
-    launch = stack_words(PRODUCT_LAUNCH_WORDS)
-    store_words(
-        launch,
-        load_word(program, PRODUCT_MAP.product_state),
-        product,
-        load_word(product, PRODUCT.multiply),
-        load_word(arrays, load_word(program, PRODUCT_MAP.a)),
-        load_word(arrays, load_word(program, PRODUCT_MAP.b)),
-        c,
-        load_word(program, PRODUCT_MAP.alpha),
-        load_word(program, PRODUCT_MAP.beta),
-        0,
-        0,
-        mapped,
-        places,
-        1 if c == 0 else 0,
-        0,
-    )
-    state, num_values = load_word(context, CONTEXT.state), load_word(program, PRODUCT_MAP.num_values)
-    if multiply_shared(state, launch, num_values, load_word(program, PRODUCT_MAP.work)) != 0:
-        store_word(context, STRIDED.lacks_memory, 1)
+    product = program.product
+    reduces = product.bands != 0
+    mapped = program if reduces or program.task != 0 else ProductMap.at(0)
+    launch = ProductLaunch.on_stack()
+    launch.state, launch.product, launch.multiply = program.product_state, product, product.multiply
+    launch.a, launch.b, launch.c = arrays[program.a], arrays[program.b], c
+    launch.alpha, launch.beta = program.alpha, program.beta
+    launch.map, launch.places, launch.apart = mapped, places, 1 if c == 0 else 0
+    state, num_values = context.state, program.num_values
+    if multiply_shared(state, launch, num_values, program.work) != 0:
+        context.lacks_memory = 1
 
 
 class MappedTasks(NamedTuple):

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from ep.common.native.words import store_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate
-from ep.cpu.engine.product.state import PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import ProductLaunch
 
 
 @jit
-def allocate_for(launch, size):
+def allocate_for(launch: ProductLaunch, size):
     """Allocate `size` bytes and return their address; if memory is exhausted, note that in the launch and return 0."""
     memory = allocate(size)
     if memory == 0:
-        store_word(launch, PRODUCT_LAUNCH.lacks_memory, 1)
+        launch.lacks_memory = 1
     return memory

@@ -11,7 +11,7 @@ from ep.cpu.engine.product.narrow import narrow_multiplier
 from ep.cpu.engine.product.pairs import is_always_paired, is_paired, pair_multiplier
 from ep.cpu.engine.product.parts import ALL_PARTS, ALL_STRIPS, FEW, LOW, STRIPS, TILES, VECTOR, WAYS, strips_of, way_of
 from ep.cpu.engine.product.shape import VECTORS, lanes_of, tile_shape
-from ep.cpu.engine.product.state import PRODUCT, PRODUCT_STATE
+from ep.cpu.engine.product.state import ProductLoops, ProductState
 from ep.cpu.engine.product.strip import low_strip_task, strip_task
 from ep.cpu.engine.product.task import product_task
 from ep.cpu.engine.product.types import Types, is_narrow
@@ -34,24 +34,24 @@ def set_product(state: LaunchState, types: Types, transpose_a: bool, transpose_b
     if types.c in COMPLEXES:
         state.set(gemm=gemm_address(types.c), has=ALL_PARTS)
         for way in WAYS:
-            state.words[PRODUCT_STATE.parts + way] = _of_complexes(types)
+            state.words[ProductState.parts + way] = _of_complexes(types)
 
 
 def set_parts(state: LaunchState, types: Types, needed: int) -> None:
     """Compile or load parts, and write them to a state. needed: their bits."""
-    missing = needed & ~int(state.words[PRODUCT_STATE.has])
+    missing = needed & ~int(state.words[ProductState.has])
     for way in WAYS:
         if missing >> way & 1:
-            state.words[PRODUCT_STATE.parts + way] = _of_reals(types, way)
+            state.words[ProductState.parts + way] = _of_reals(types, way)
     for number, (part, vectors) in enumerate(STRIPS.items()):
         if missing >> part & 1:
             if not is_always_paired(types):
-                state.words[PRODUCT_STATE.parts + part] = strip_task(types.arithmetic, vectors)
+                state.words[ProductState.parts + part] = strip_task(types.arithmetic, vectors)
             if is_paired(types):
-                state.words[PRODUCT_STATE.paired + number] = strip_task(types.arithmetic, vectors, paired=True)
+                state.words[ProductState.paired + number] = strip_task(types.arithmetic, vectors, paired=True)
     if missing >> LOW & 1:
-        state.words[PRODUCT_STATE.parts + LOW] = low_strip_task(types.arithmetic)
-    state.words[PRODUCT_STATE.has] |= missing  # last: compiled code checks this field
+        state.words[ProductState.parts + LOW] = low_strip_task(types.arithmetic)
+    state.words[ProductState.has] |= missing  # last: compiled code checks this field
 
 
 def set_multiplier(state: LaunchState, types: Types, words: Any, step: int = 0) -> None:
@@ -59,27 +59,27 @@ def set_multiplier(state: LaunchState, types: Types, words: Any, step: int = 0) 
 
     step: if b is windows, that of most of them; else 0.
     """
-    m, n, k = (int(words[field]) for field in (PRODUCT.m, PRODUCT.n, PRODUCT.k))
-    of_state = PRODUCT_STATE.lanes, PRODUCT_STATE.tile_columns, PRODUCT_STATE.low_rows, PRODUCT_STATE.narrows
+    m, n, k = (int(words[field]) for field in (ProductLoops.m, ProductLoops.n, ProductLoops.k))
+    of_state = ProductState.lanes, ProductState.tile_columns, ProductState.low_rows, ProductState.narrows
     lanes, tile_columns, low_rows, narrows = (int(state.words[field]) for field in of_state)
-    transposes = (int(state.words[field]) for field in (PRODUCT_STATE.transpose_a, PRODUCT_STATE.transpose_b))
+    transposes = (int(state.words[field]) for field in (ProductState.transpose_a, ProductState.transpose_b))
     way = way_of(m, n, k, *transposes, lanes, narrows)
     of_windows, strips = step > 0, 0
     if m > 1 if of_windows else way == TILES:
-        blocks = int(words[PRODUCT.row_parts]), int(words[PRODUCT.column_parts])
+        blocks = int(words[ProductLoops.row_parts]), int(words[ProductLoops.column_parts])
         strips = strips_of(m, n, *blocks, lanes, tile_columns, 0 if of_windows else low_rows)
-        if words[PRODUCT.bands] != 0:  # bands have any number of columns
+        if words[ProductLoops.bands] != 0:  # bands have any number of columns
             strips = ALL_STRIPS
     set_parts(state, types, strips if of_windows else strips | 1 << way)
-    of_product = _of_windows(types, step, m == 1) if of_windows else state.words[PRODUCT_STATE.parts + way]
-    words[PRODUCT.multiply] = of_product
+    of_product = _of_windows(types, step, m == 1) if of_windows else state.words[ProductState.parts + way]
+    words[ProductLoops.multiply] = of_product
 
 
 def set_window_sums(types: Types, words: Any, step: int) -> None:
     """Do the same for a product by transposed windows. step: that of most of them."""
-    rows, lanes = -(-int(words[PRODUCT.m]) // int(words[PRODUCT.row_parts])), lanes_of(types.arithmetic)
+    rows, lanes = -(-int(words[ProductLoops.m]) // int(words[ProductLoops.row_parts])), lanes_of(types.arithmetic)
     vectors = min(range(2, VECTORS + 1), key=lambda vectors: -(-rows // (vectors * lanes)) * vectors)
-    words[PRODUCT.multiply] = _of_transposed_windows(types, vectors, step)
+    words[ProductLoops.multiply] = _of_transposed_windows(types, vectors, step)
 
 
 @cache

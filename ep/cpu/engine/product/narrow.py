@@ -11,7 +11,6 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import release, storer
 from ep.cpu.engine.product.columns import dots_of_columns
@@ -20,7 +19,7 @@ from ep.cpu.engine.product.dots import dots_of_matrices
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.state import Block, ProductLaunch
 from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
@@ -46,22 +45,22 @@ def narrow_multiplier(types: Types) -> Any:
         pack_b, multiply_row = _packer(types.b), _vector_multiplier(types.b, types.a)
 
     @jit
-    def multiply(launch, block, a, b, c):
-        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
-        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
-        a_below = load_word(state, PRODUCT_STATE.transpose_a) != 0 and m > 1
-        b_below = load_word(state, PRODUCT_STATE.transpose_b) == 0 and n > 1
-        first_row, rows = load_word(block, BLOCK.first_row), load_word(block, BLOCK.rows)
-        first_column, columns = load_word(block, BLOCK.first_column), load_word(block, BLOCK.columns)
-        begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        state, words = launch.state, launch.product
+        m, n, k = words.m, words.n, words.k
+        a_below = state.transpose_a != 0 and m > 1
+        b_below = state.transpose_b == 0 and n > 1
+        first_row, rows = block.first_row, block.rows
+        first_column, columns = block.first_column, block.columns
+        begin, end = block.first, block.last
         memory = allocate_for(launch, (2 * NARROW * _ROW + rows * columns) * wide)
         if memory == 0:
             return
         sums = memory + 2 * NARROW * _ROW * wide
         for place in range(rows * columns):
             store_wide(sums, place, 0)
-        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
-            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+        for term in range(block.first_term, block.last_term):
+            a_offset, b_offset = offsets(words.terms, term)
             for first in range(begin, end, _PIECE):
                 length = min(_PIECE, end - first)
                 from_a = a + (a_offset + (first * m + first_row if a_below else first_row * k + first)) * size_a

@@ -14,12 +14,11 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.target import has_avx2, multiplies_pairs
 from ep.cpu.compile.vectors import WORD, constant, counted, counted_whole, lanes_below, load, smallest, stored_bits
 from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.state import Block, ProductLaunch
 from ep.cpu.engine.product.tiling import block_multiplier
 from ep.cpu.engine.product.types import Types, alike, is_narrow
 from ep.cpu.engine.product.walk import offsets
@@ -56,23 +55,23 @@ def pair_multiplier(types: Types) -> Any:
     least = _least_magnitude()
 
     @jit
-    def multiply(launch, block, a, b, c):
-        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
-        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
-        rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        state, words = launch.state, launch.product
+        m, n, k = words.m, words.n, words.k
+        rows, columns = block.rows, block.columns
         row, column, term = (
-            load_word(block, BLOCK.first_row),
-            load_word(block, BLOCK.first_column),
-            load_word(block, BLOCK.first_term),
+            block.first_row,
+            block.first_column,
+            block.first_term,
         )
-        first, depth = load_word(block, BLOCK.first), load_word(block, BLOCK.last) - load_word(block, BLOCK.first)
-        if load_word(block, BLOCK.last_term) - term == 1 and rows > few_rows:
-            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
-            if load_word(state, PRODUCT_STATE.transpose_a):
+        first, depth = block.first, block.last - block.first
+        if block.last_term - term == 1 and rows > few_rows:
+            a_offset, b_offset = offsets(words.terms, term)
+            if state.transpose_a:
                 of_a = least(a + (a_offset + first * m + row) * size, m, depth, rows)
             else:
                 of_a = least(a + (a_offset + row * k + first) * size, k, rows, depth)
-            if load_word(state, PRODUCT_STATE.transpose_b):
+            if state.transpose_b:
                 of_b = least(b + (b_offset + column * k + first) * size, k, columns, depth)
             else:
                 of_b = least(b + (b_offset + first * n + column) * size, n, depth, columns)

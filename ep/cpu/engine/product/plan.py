@@ -7,12 +7,12 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.native.object_layout import data_address
+from ep.common.native.record import Words
 from ep.common.primitive.product import Product, Walk
 from ep.common.primitive.signature import Signature
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.product.cut import cut, cut_depth
-from ep.cpu.engine.product.state import AXES, PRODUCT, SIZES
-from ep.cpu.shared.layout import Words
+from ep.cpu.engine.product.state import SIZES, BatchAxes, ProductLoops
 from ep.include.primitive.window_map import WindowMap
 
 Array = np.ndarray[Any, Any]
@@ -20,9 +20,9 @@ Array = np.ndarray[Any, Any]
 MOST_STEP: Final = 4
 """The longest step from window to window that is read in vectors: as many vectors are read as for a step of 1."""
 _READ_BEHIND: Final = 64  # bytes of bits that are read behind those of the last columns, at most
-_WINDOWS: Final = adjacent(PRODUCT, "window_rows", "window_columns", "window_ends")
-_INSIDE: Final = adjacent(PRODUCT, "window_inside", "window_outside")
-_AXES: Final = adjacent(AXES, "num_axes", "dims")
+_WINDOWS: Final = adjacent(ProductLoops, "window_rows", "window_columns", "window_ends")
+_INSIDE: Final = adjacent(ProductLoops, "window_inside", "window_outside")
+_AXES: Final = adjacent(BatchAxes, "num_axes", "dims")
 
 
 class ProductPlan(LoopNest):
@@ -43,7 +43,7 @@ class ProductPlan(LoopNest):
         windows: the places of the elements of b, if b is windows of an array.
         parts: the numbers of parts of rows, columns and sums; None for those of `cut` and `cut_depth`.
         """
-        super().__init__(PRODUCT, signature)
+        super().__init__(ProductLoops, signature)
         if signature is not None:
             self.set_checks(counts, in_place=False)
         m, n, k, batches, terms = product
@@ -66,8 +66,8 @@ class ProductPlan(LoopNest):
     def _set_walk(self, first: int, walk: Walk) -> None:
         if walk.dims:  # in a new plan, all words are 0
             self.set_words(first + _AXES, (len(walk.dims), *walk.dims))
-            self.set_words(first + AXES.a_strides, walk.a_strides)
-            self.set_words(first + AXES.b_strides, walk.b_strides)
+            self.set_words(first + BatchAxes.a_strides, walk.a_strides)
+            self.set_words(first + BatchAxes.b_strides, walk.b_strides)
 
 
 def read_step(windows: WindowMap) -> int:

@@ -10,7 +10,8 @@ import math
 from functools import cache
 from typing import Final, NamedTuple
 
-from ep.common.native.words import load_word
+from ep.common.native.fields import word
+from ep.common.native.record import Words
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
@@ -18,12 +19,11 @@ from ep.cpu.compile.memory import release, set_bytes, storer
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_dots import DotsForm, dots_form, dots_totals, window_dots
-from ep.cpu.engine.product.plane_rows import AXES, phases_of, plane_packer, plane_words, reach_of
+from ep.cpu.engine.product.plane_rows import BatchAxes, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.results import results_merger
-from ep.cpu.engine.product.state import PLANES, PRODUCT, PRODUCT_LAUNCH, SIZES
+from ep.cpu.engine.product.state import SIZES, Planes, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.fetch import fetch_first
-from ep.cpu.shared.layout import Words, layout
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 
@@ -36,7 +36,10 @@ _MOST_ADDED: Final = 8  # sums of rows that are added up in the arithmetic type
 _LEAST_WORK: Final = 1 << 18  # multiplications of a block, if planes are shared
 _FETCHED: Final = 4096  # the most bytes of the next plane that are prefetched: its first part, or all of it
 
-_PARTS: Final = layout("ProductParts", PLANES, part_rows=1, part_columns=1)
+
+class _ProductParts(Planes):
+    part_rows = word()
+    part_columns = word()
 
 
 class _Parts(NamedTuple):
@@ -60,19 +63,19 @@ class PlaneProductsPlan(LoopNest):
         counts: tuple[int, ...],
     ) -> None:
         """signature, counts: those of launches, as for `ProductPlan`. filters: the values of each window."""
-        super().__init__(PRODUCT, signature)
+        super().__init__(ProductLoops, signature)
         self.set_checks(counts, in_place=False)
         images, places, num_windows = windows.planes // groups, math.prod(windows.kernel), math.prod(windows.counts)
         filled, form = _formed(windows, data_type)
         parts = _parts(filled, form)
-        words = plane_words(_PARTS, filled, groups, parts.bytes)
-        words[_PARTS.part_rows], words[_PARTS.part_columns] = parts.rows, parts.columns
+        words = plane_words(_ProductParts, filled, groups, parts.bytes)
+        words[_ProductParts.part_rows], words[_ProductParts.part_columns] = parts.rows, parts.columns
         self._planes = Words(words)  # compiled code has the address
         work, units = images * num_windows * filters * places, images * filled.counts[0]
         depth_parts = max(min(_ENOUGH_BLOCKS // groups, units, work // _LEAST_WORK), 1)
         self.set_words(SIZES, (filters, places, num_windows, groups, images, 1, 1, depth_parts))
-        self.set_words(PRODUCT.task, (products_task(form),))
-        self.set_words(PRODUCT.planes, (self._planes.address,))
+        self.set_words(ProductLoops.task, (products_task(form),))
+        self.set_words(ProductLoops.planes, (self._planes.address,))
 
 
 def fits(windows: PlaneWindows, data_type: DataType) -> bool:
@@ -82,7 +85,7 @@ def fits(windows: PlaneWindows, data_type: DataType) -> bool:
 
 def _formed(windows: PlaneWindows, data_type: DataType) -> tuple[PlaneWindows, DotsForm]:
     """Return the windows along three axes, and the form of the code that multiplies them."""
-    filled = along_axes(windows, AXES)
+    filled = along_axes(windows, BatchAxes)
     of_windows = filled.kernel, filled.strides, filled.dilations
     return filled, dots_form(data_type, *of_windows, filled.counts[1])  # type: ignore[arg-type]
 
@@ -131,25 +134,25 @@ def products_task(form: DotsForm) -> int:
     store, store_wide, merge = storer(data_type), storer(wide), results_merger(data_type)
     wide_size, double = wide.itemsize, DataType.kDouble.itemsize
 
-    def multiply_planes(launch, begin, end):
-        if load_word(launch, PRODUCT_LAUNCH.merges) != 0:
+    def multiply_planes(launch: ProductLaunch, begin, end):
+        if launch.merges != 0:
             merge(launch, begin, end)
             return
-        product = load_word(launch, PRODUCT_LAUNCH.product)
-        words, filters = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.m)
-        images, depth_parts = load_word(product, PRODUCT.num_terms), load_word(product, PRODUCT.depth_parts)
-        groups, num_bytes = load_word(words, PLANES.groups), load_word(words, PLANES.bytes)
-        layers, rows = load_word(words, PLANES.counts), load_word(words, PLANES.counts + 1)
-        columns, before = load_word(words, PLANES.counts + 2), load_word(words, PLANES.before + 2)
-        part_rows, part_columns = load_word(words, _PARTS.part_rows), load_word(words, _PARTS.part_columns)
+        product = launch.product
+        words, filters = _ProductParts.at(product.planes), product.m
+        images, depth_parts = product.num_terms, product.depth_parts
+        groups, num_bytes = words.groups, words.bytes
+        layers, rows = words.counts[0], words.counts[1]
+        columns, before = words.counts[2], words.before[2]
+        part_rows, part_columns = words.part_rows, words.part_columns
         a, b, c = (
-            load_word(launch, PRODUCT_LAUNCH.a),
-            load_word(launch, PRODUCT_LAUNCH.b),
-            load_word(launch, PRODUCT_LAUNCH.c),
+            launch.a,
+            launch.b,
+            launch.c,
         )
         values_bytes, plane_bytes = filters * layers * rows * columns * size, size
-        for axis in range(AXES):
-            plane_bytes *= load_word(words, PLANES.sizes + axis)
+        for axis in range(BatchAxes):
+            plane_bytes *= words.sizes[axis]
         num_sums = filters * places * lanes
         memory = allocate_for(launch, num_bytes + num_sums * (wide_size + double) + _LINE)
         if memory == 0:
@@ -195,7 +198,7 @@ def products_task(form: DotsForm) -> int:
             first = group * filters * places
             for place in range(filters * places):
                 if depth_parts > 1:
-                    partials = load_word(launch, PRODUCT_LAUNCH.partials)
+                    partials = launch.partials
                     store_wide(partials, depth_part * groups * filters * places + first + place, total(totals, place))
                 else:
                     store(c, first + place, total(totals, place))

@@ -12,7 +12,6 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import set_bytes
@@ -31,12 +30,12 @@ from ep.cpu.compile.vectors import (
     where,
     with_masks_unless,
 )
-from ep.cpu.engine.product.state import PLANES
+from ep.cpu.engine.product.state import Planes
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 
-AXES: Final = 3
+BatchAxes: Final = 3
 """The axes of planes; fewer are filled up."""
 
 _MOST_VECTORS: Final = 4
@@ -44,10 +43,10 @@ _MOST_VECTORS: Final = 4
 
 
 def plane_words(fields: Any, windows: PlaneWindows, groups: int, num_bytes: int) -> np.ndarray[Any, Any]:
-    """Return the words of a layout that begins as `PLANES`, for windows along three axes; the words behind are 0."""
+    """Return the words of a record that begins as `Planes`, for windows along three axes; the words behind are 0."""
     words = np.zeros(fields.num_words, np.int64)
     for field in ("sizes", "counts", "before"):
-        words[getattr(fields, field) :][:AXES] = getattr(windows, field)
+        words[getattr(fields, field) :][:BatchAxes] = getattr(windows, field)
     words[fields.groups], words[fields.bytes] = groups, num_bytes
     return words
 
@@ -135,7 +134,7 @@ def plane_packer(
     """Return two functions that pack parts of planes; kernel, strides, dilations: of their windows.
 
     The first, (words, planes, plane, layer, first_row, num_rows, first, vectors, dst), packs the rows of a layer that
-    `num_rows` rows of windows read, from column `first` on. words: the address of `PLANES`, which describes the planes
+    `num_rows` rows of windows read, from column `first` on. words: the address of `Planes`, which describes the planes
     at the address `planes`. vectors: as for `row_packer`. The second, (num_rows), returns the number of packed rows.
     """
     (_, height, width), (_, row_stride, stride), (_, row_dilation, dilation) = kernel, strides, dilations
@@ -148,10 +147,10 @@ def plane_packer(
         return (num_rows - 1) * row_stride + (height - 1) * row_dilation + 1
 
     @jit
-    def pack(words, planes, plane, layer, first_row, num_rows, first, vectors, dst):
-        layers, rows = load_word(words, PLANES.sizes), load_word(words, PLANES.sizes + 1)
-        columns, layer = load_word(words, PLANES.sizes + 2), layer - load_word(words, PLANES.before)
-        first_row = first_row * row_stride - load_word(words, PLANES.before + 1)
+    def pack(words: Planes, planes, plane, layer, first_row, num_rows, first, vectors, dst):
+        layers, rows = words.sizes[0], words.sizes[1]
+        columns, layer = words.sizes[2], layer - words.before[0]
+        first_row = first_row * row_stride - words.before[1]
         src, row_bytes = planes + (plane * layers + layer) * rows * columns * size, vectors * vector_bytes
         for row in range(first_row, first_row + packed_rows(num_rows)):
             if skips and (row - first_row) % row_stride >= height:

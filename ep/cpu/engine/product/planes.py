@@ -10,7 +10,8 @@ import math
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import word
+from ep.common.native.record import Words
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
@@ -20,15 +21,14 @@ from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.plane_rows import AXES, phases_of, plane_packer, plane_words, reach_of
+from ep.cpu.engine.product.plane_rows import BatchAxes, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
 from ep.cpu.engine.product.shape import num_registers, tile_shape
-from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PLANES, PRODUCT, PRODUCT_LAUNCH, SIZES
+from ep.cpu.engine.product.state import SIZES, Block, Planes, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.machine.caches import last_level_caches
-from ep.cpu.shared.layout import Words, layout
-from ep.cpu.shared.state import SETTINGS, STATE
+from ep.cpu.shared.state import State
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 
@@ -39,16 +39,14 @@ _ENOUGH_PARTS: Final = 8
 _MOST_ROWS: Final = 4  # of a tile
 _MOST_VECTORS: Final = 8
 
-_PARTS: Final = layout(
-    "PlaneParts",
-    PLANES,
-    row_parts=1,  # the number of parts of a layer of sums along its rows
-    block_parts=1,  # the same along the blocks of its columns
-    blocks=1,
-    wide_blocks=1,
-    mapped=1,  # how many parts are mapped together: 1, or all of a plane
-    sums_bytes=1,  # of memory for the sums of all parts that are mapped together
-)
+
+class _PlaneParts(Planes):
+    row_parts = word()  # the number of parts of a layer of sums along its rows
+    block_parts = word()  # the same along the blocks of its columns
+    blocks = word()
+    wide_blocks = word()
+    mapped = word()  # how many parts are mapped together: 1, or all of a plane
+    sums_bytes = word()  # of memory for the sums of all parts that are mapped together
 
 
 class _Parts(NamedTuple):
@@ -80,25 +78,25 @@ class PlanesPlan(LoopNest):
 
         by_planes: whether the map is computed for whole planes, and not for parts of them.
         """
-        super().__init__(PRODUCT, signature)
+        super().__init__(ProductLoops, signature)
         planes, kernel = windows.planes, math.prod(windows.kernel)
         if signature is not None:
             self.set_checks(counts, in_place=False)
-        filled = along_axes(windows, AXES)
+        filled = along_axes(windows, BatchAxes)
         parts, maps = _parts(filled, data_type, maps=signature is None), signature is None
-        words = plane_words(_PARTS, filled, groups, parts.bytes)
+        words = plane_words(_PlaneParts, filled, groups, parts.bytes)
         for field in ("row_parts", "block_parts", "blocks", "wide_blocks"):
-            words[getattr(_PARTS, field)] = getattr(parts, field)
+            words[getattr(_PlaneParts, field)] = getattr(parts, field)
         self._planes = Words(words)  # compiled code has the address
         of_plane, num_windows = filled.counts[0] * parts.row_parts * parts.block_parts, math.prod(windows.counts)
-        words[_PARTS.mapped] = of_plane if by_planes else 1
-        if words[_PARTS.mapped] > 1:
-            words[_PARTS.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
+        words[_PlaneParts.mapped] = of_plane if by_planes else 1
+        if words[_PlaneParts.mapped] > 1:
+            words[_PlaneParts.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
         self.may_stream = max(windows.num_elements()) * data_type.itemsize > last_level_caches(1) // 4
-        column_parts = of_plane // int(words[_PARTS.mapped])
+        column_parts = of_plane // int(words[_PlaneParts.mapped])
         self.set_words(SIZES, (filters, num_windows, kernel, planes, 1, 1, column_parts, 1))
-        self.set_words(PRODUCT.task, (planes_task(parts.form, maps),))
-        self.set_words(PRODUCT.planes, (self._planes.address,))
+        self.set_words(ProductLoops.task, (planes_task(parts.form, maps),))
+        self.set_words(ProductLoops.planes, (self._planes.address,))
 
 
 def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
@@ -150,7 +148,7 @@ def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
 
 def fits(windows: PlaneWindows, data_type: DataType) -> bool:
     """Return whether the memory for a part of the planes is not too large: windows may have far-away places."""
-    return _parts(along_axes(windows, AXES), data_type, maps=True).bytes <= _MOST_BYTES
+    return _parts(along_axes(windows, BatchAxes), data_type, maps=True).bytes <= _MOST_BYTES
 
 
 @cache
@@ -170,17 +168,17 @@ def planes_task(form: SumsForm, maps: bool) -> int:
     load, store = loader(data_type), storer(wide)
     are_apart, finish = _mapping(size_of_result) if maps else _writing(size, size_of_result)
 
-    def sum_planes(launch, begin, end):
-        product = load_word(launch, PRODUCT_LAUNCH.product)
-        words, filters = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.m)
-        groups, blocks = load_word(words, _PARTS.groups), load_word(words, _PARTS.blocks)
-        row_parts, block_parts = load_word(words, _PARTS.row_parts), load_word(words, _PARTS.block_parts)
-        wide_blocks, before = load_word(words, _PARTS.wide_blocks), load_word(words, _PARTS.before + 2)
-        layers, rows = load_word(words, _PARTS.counts), load_word(words, _PARTS.counts + 1)
-        columns = load_word(words, _PARTS.counts + 2)
-        b = load_word(launch, PRODUCT_LAUNCH.b)
-        apart, mapped, num_bytes = are_apart(launch), load_word(words, _PARTS.mapped), load_word(words, _PARTS.bytes)
-        memory = allocate_for(launch, num_bytes + load_word(words, _PARTS.sums_bytes))
+    def sum_planes(launch: ProductLaunch, begin, end):
+        product = launch.product
+        words, filters = _PlaneParts.at(product.planes), product.m
+        groups, blocks = words.groups, words.blocks
+        row_parts, block_parts = words.row_parts, words.block_parts
+        wide_blocks, before = words.wide_blocks, words.before[2]
+        layers, rows = words.counts[0], words.counts[1]
+        columns = words.counts[2]
+        b = launch.b
+        apart, mapped, num_bytes = are_apart(launch), words.mapped, words.bytes
+        memory = allocate_for(launch, num_bytes + words.sums_bytes)
         if memory == 0:
             return
         packed = (memory + _LINE - 1) // _LINE * _LINE
@@ -203,14 +201,14 @@ def planes_task(form: SumsForm, maps: bool) -> int:
                 pack(words, b, plane, in_layer, first_row, num_rows, first, vectors, target)
             kept = packed + (layer_step * num_layers + behind) * wide_size
             for of_filter in range(filters):
-                weights = (plane % groups * filters + of_filter) * places * size + load_word(launch, PRODUCT_LAUNCH.a)
+                weights = (plane % groups * filters + of_filter) * places * size + launch.a
                 if widens:
                     for k in range(places):
                         store(kept, k, load(weights, k))
                     weights = kept
                 first = (layer * rows + first_row) * columns + first_column
                 of_plane = layers * rows * columns * size_of_result
-                dst = load_word(launch, PRODUCT_LAUNCH.c) + (plane * filters + of_filter) * of_plane
+                dst = launch.c + (plane * filters + of_filter) * of_plane
                 whole = of_planes + of_filter * of_plane if apart else dst
                 dst += first * size_of_result
                 to, to_step = dst, columns
@@ -247,16 +245,16 @@ def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
     """
 
     @jit
-    def are_apart(launch):
-        settings = load_word(load_word(launch, PRODUCT_LAUNCH.state), STATE.settings)
-        product = load_word(launch, PRODUCT_LAUNCH.product)
-        words, planes = load_word(product, PRODUCT.planes), load_word(product, PRODUCT.num_batches)
-        num_bytes, written = planes * size, planes * load_word(product, PRODUCT.m) * size_of_result
-        for axis in range(AXES):
-            num_bytes *= load_word(words, _PARTS.sizes + axis)
-        written *= load_word(product, PRODUCT.n)
+    def are_apart(launch: ProductLaunch):
+        settings = State.at(launch.state).settings
+        product = launch.product
+        words, planes = _PlaneParts.at(product.planes), product.num_batches
+        num_bytes, written = planes * size, planes * product.m * size_of_result
+        for axis in range(BatchAxes):
+            num_bytes *= words.sizes[axis]
+        written *= product.n
         num_bytes += written
-        return num_bytes > load_word(settings, SETTINGS.tiles_from + kind_of_work(num_bytes, written))
+        return num_bytes > settings.tiles_from[kind_of_work(num_bytes, written)]
 
     @jit
     def finish(launch, plane, of_filter, first, count, values, dst):
@@ -273,17 +271,17 @@ def _mapping(size_of_result: int) -> tuple[Any, Any]:
     """
 
     @jit
-    def are_apart(launch):
-        return load_word(launch, PRODUCT_LAUNCH.apart) != 0
+    def are_apart(launch: ProductLaunch):
+        return launch.apart != 0
 
     @jit
-    def finish(launch, plane, of_filter, first, count, values, dst):
-        if load_word(launch, PRODUCT_LAUNCH.map) != 0:
-            block, product = stack_words(BLOCK_WORDS), load_word(launch, PRODUCT_LAUNCH.product)
-            store_word(block, BLOCK.batch, plane)
-            store_word(block, BLOCK.first_row, of_filter)
-            store_word(block, BLOCK.first_column, first)
-            store_word(block, BLOCK.columns, count)
-            map_block(launch, block, values, load_word(product, PRODUCT.n), 0, 1)
+    def finish(launch: ProductLaunch, plane, of_filter, first, count, values, dst):
+        if launch.map != 0:
+            block, product = Block.on_stack(), launch.product
+            block.batch = plane
+            block.first_row = of_filter
+            block.first_column = first
+            block.columns = count
+            map_block(launch, block, values, product.n, 0, 1)
 
     return are_apart, finish

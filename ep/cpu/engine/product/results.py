@@ -5,11 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.engine.product.mapped import map_block, map_elements
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import Block, ProductLaunch
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
@@ -24,13 +23,13 @@ def results_writer(data_type: DataType) -> Any:
     load_wide, store_wide = loader(arithmetic), storer(arithmetic)
 
     @separate
-    def write(launch, block, sums, step, c):
-        n = load_word(load_word(launch, PRODUCT_LAUNCH.product), PRODUCT.n)
-        alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
-        beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
-        partial, columns = load_word(block, BLOCK.partial), load_word(block, BLOCK.columns)
-        rows, maps = load_word(block, BLOCK.rows), partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
-        if maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0:
+    def write(launch: ProductLaunch, block: Block, sums, step, c):
+        n = launch.product.n
+        alpha = load(launch.alpha, 0)
+        beta = load(launch.beta, 0)
+        partial, columns = block.partial, block.columns
+        rows, maps = block.rows, partial == 0 and launch.map != 0
+        if maps and launch.apart != 0:
             map_block(launch, block, sums, step, 0, rows)
             return
         for row in range(rows):
@@ -58,13 +57,13 @@ def results_merger(data_type: DataType) -> Any:
     load_wide, store_wide = loader(arithmetic), storer(arithmetic)
 
     @jit
-    def merge(launch, begin, end):
-        words, partials = load_word(launch, PRODUCT_LAUNCH.product), load_word(launch, PRODUCT_LAUNCH.partials)
-        c, parts = load_word(launch, PRODUCT_LAUNCH.c), load_word(words, PRODUCT.depth_parts)
-        alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
-        beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
-        count = load_word(words, PRODUCT.num_batches) * load_word(words, PRODUCT.m) * load_word(words, PRODUCT.n)
-        maps, apart = load_word(launch, PRODUCT_LAUNCH.map) != 0, load_word(launch, PRODUCT_LAUNCH.apart) != 0
+    def merge(launch: ProductLaunch, begin, end):
+        words, partials = launch.product, launch.partials
+        c, parts = launch.c, words.depth_parts
+        alpha = load(launch.alpha, 0)
+        beta = load(launch.beta, 0)
+        count = words.num_batches * words.m * words.n
+        maps, apart = launch.map != 0, launch.apart != 0
         for place in range(begin, end):
             total = load_wide(partials, place)
             for part in range(1, parts):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ep.common.native.words import load_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader
@@ -20,9 +20,9 @@ _NUM_WORDS: Final = 14
 
 
 @jit
-def strip_for(strips, columns, lanes):
+def strip_for(strips: Int64, columns, lanes):
     """Return the address of the task for a strip of so many columns. strips: that of the addresses, by vectors."""
-    return load_word(strips, 2 if columns > 2 * lanes else 1 if columns > lanes else 0)
+    return strips[2 if columns > 2 * lanes else 1 if columns > lanes else 0]
 
 
 @cache

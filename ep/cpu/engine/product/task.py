@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from ep.common.native.words import load_word, stack_words, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, release, storer
@@ -13,7 +12,7 @@ from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.shape import block_columns
-from ep.cpu.engine.product.state import BLOCK, BLOCK_WORDS, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import Block, ProductLaunch
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.cpu.threads.parallel import call_task
@@ -34,34 +33,34 @@ def product_task(types: Types) -> int:
     size_a, size_b, size = (one.itemsize for one in types)
     wide, map_zeros = types.arithmetic.itemsize, _zeros_mapper(data_type)
 
-    def product(launch, begin, end):
-        words, c = load_word(launch, PRODUCT_LAUNCH.product), load_word(launch, PRODUCT_LAUNCH.c)
-        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
-        alpha, beta = load_word(launch, PRODUCT_LAUNCH.alpha), load_word(launch, PRODUCT_LAUNCH.beta)
-        partials, num_batches = load_word(launch, PRODUCT_LAUNCH.partials), load_word(words, PRODUCT.num_batches)
-        nothing = k == 0 or load_word(words, PRODUCT.num_terms) == 0 or load(alpha, 0) == 0
-        if load_word(launch, PRODUCT_LAUNCH.merges) != 0:
+    def product(launch: ProductLaunch, begin, end):
+        words, c = launch.product, launch.c
+        m, n, k = words.m, words.n, words.k
+        alpha, beta = launch.alpha, launch.beta
+        partials, num_batches = launch.partials, words.num_batches
+        nothing = k == 0 or words.num_terms == 0 or load(alpha, 0) == 0
+        if launch.merges != 0:
             if not nothing:  # otherwise c is complete
                 merge(launch, begin, end)
             return
-        multiply = load_word(launch, PRODUCT_LAUNCH.multiply)
-        block, unit = stack_words(BLOCK_WORDS), 1 if m == 1 or n == 1 else full_unit
+        multiply = launch.multiply
+        block, unit = Block.on_stack(), 1 if m == 1 or n == 1 else full_unit
         for piece in range(begin, end):
             set_block(block, words, piece, unit)
-            batch, part = load_word(block, BLOCK.batch), load_word(block, BLOCK.part)
-            rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
-            place = (batch * m + load_word(block, BLOCK.first_row)) * n + load_word(block, BLOCK.first_column)
+            batch, part = block.batch, block.part
+            rows, columns = block.rows, block.columns
+            place = (batch * m + block.first_row) * n + block.first_column
             if nothing:
-                if part == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0:
+                if part == 0 and launch.map != 0:
                     map_zeros(launch, block, rows, columns)
                 elif part == 0:
                     scale(c + place * size, rows, columns, n, beta)
                 continue
-            if load_word(words, PRODUCT.depth_parts) > 1:
-                store_word(block, BLOCK.partial, partials + (part * num_batches * m * n + place) * wide)
-            a_offset, b_offset = offsets(words + 8 * PRODUCT.batches, batch)
-            a = load_word(launch, PRODUCT_LAUNCH.a) + a_offset * size_a
-            b = load_word(launch, PRODUCT_LAUNCH.b) + b_offset * size_b
+            if words.depth_parts > 1:
+                block.partial = partials + (part * num_batches * m * n + place) * wide
+            a_offset, b_offset = offsets(words.batches, batch)
+            a = launch.a + a_offset * size_a
+            b = launch.b + b_offset * size_b
             call_task(multiply, launch, block, a, b, c + place * size)
 
     return compile_task(f"product.{types.name}", product)

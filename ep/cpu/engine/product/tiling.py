@@ -12,7 +12,7 @@ from functools import cache
 from math import gcd
 from typing import Any, Final
 
-from ep.common.native.words import load_word, stack_words
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
@@ -21,7 +21,7 @@ from ep.cpu.engine.product.packing import column_packer, row_packer
 from ep.cpu.engine.product.parts import LOW, ONE
 from ep.cpu.engine.product.results import results_narrower
 from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.state import Block, ProductLaunch, ProductState
 from ep.cpu.engine.product.strip import strip_for
 from ep.cpu.engine.product.tile import FEW_SUMS
 from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
@@ -64,7 +64,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
     tile_columns = VECTORS * lanes
     has_few_sums = tile_rows * VECTORS <= FEW_SUMS
     load, store_wide = loader(types.c), storer(arithmetic)
-    of_strips = PRODUCT_STATE.paired if paired else PRODUCT_STATE.parts + ONE
+    of_strips = ProductState.paired if paired else ProductState.parts + ONE
     pack_a, pack_b = (packer(*one, paired) for one in ((types.a, tile_rows), (types.b, tile_columns)))
     narrow, one, zero = results_narrower(types.c), *map(arithmetic.dtype.type, (1, 0))
 
@@ -75,27 +75,27 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                 store_wide(to, row * to_step + column, beta * load(c, row * c_step + column))
 
     @jit
-    def multiply(launch, block, a, b, c):
-        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
-        rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
-        first_row, first_column = load_word(block, BLOCK.first_row), load_word(block, BLOCK.first_column)
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        state, words = launch.state, launch.product
+        rows, columns = block.rows, block.columns
+        first_row, first_column = block.first_row, block.first_column
         begin, end, partial = (
-            load_word(block, BLOCK.first),
-            load_word(block, BLOCK.last),
-            load_word(block, BLOCK.partial),
+            block.first,
+            block.last,
+            block.partial,
         )
-        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
-        transpose_a = load_word(state, PRODUCT_STATE.transpose_a)
-        transpose_b = load_word(state, PRODUCT_STATE.transpose_b)
+        m, n, k = words.m, words.n, words.k
+        transpose_a = state.transpose_a
+        transpose_b = state.transpose_b
         a_row, a_step = (1, m) if transpose_a else (k, 1)
         b_column, b_step = (k, 1) if transpose_b else (1, n)
-        alpha = load(load_word(launch, PRODUCT_LAUNCH.alpha), 0)
-        beta = load(load_word(launch, PRODUCT_LAUNCH.beta), 0)
-        maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
-        rounds = narrows or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0)  # or c has other values
+        alpha = load(launch.alpha, 0)
+        beta = load(launch.beta, 0)
+        maps = partial == 0 and launch.map != 0
+        rounds = narrows or (maps and launch.apart != 0)  # or c has other values
         if partial != 0:
             alpha, beta, rounds = one, zero, False
-        factor = stack_words(1)
+        factor = Int64.array_on_stack(1)
         store_wide(factor, 0, alpha)
         depth = depth_at_once(end - begin, narrows)
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
@@ -108,9 +108,9 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         packs_b = widens_b or transpose_b != 0 or (is_large and rows > few * tile_rows)
         keeps_b = packs_b and rows > height
         fetches_a = not packs_a and transpose_a == 0 and depth == k and min(rows, height) > _FETCHED * tile_rows
-        last_term = load_word(block, BLOCK.last_term)
+        last_term = block.last_term
         # values that are mapped as soon as they are complete need memory for some of the rows only
-        is_once = maps and depth >= end - begin and last_term - load_word(block, BLOCK.first_term) == 1
+        is_once = maps and depth >= end - begin and last_term - block.first_term == 1
         memory, packed_a, packed_b, to, to_step = 0, 0, 0, partial if partial != 0 else c, n
         if packs_a or packs_b or rounds or n % lanes != 0:
             a_bytes = (wide * height * depth + _LINE - 1) // _LINE * _LINE if packs_a else 0
@@ -128,8 +128,8 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         adds = 0 if beta == 0 else 1
         if adds and (rounds or beta != 1):
             scale(to, to_step, c, n, rows, columns, beta)
-        for term in range(load_word(block, BLOCK.first_term), last_term):
-            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+        for term in range(block.first_term, last_term):
+            a_offset, b_offset = offsets(words.terms, term)
             a_offset, b_offset = a_offset + first_row * a_row, b_offset + first_column * b_column
             for first in range(begin, end, depth):
                 length = min(depth, end - first)
@@ -169,7 +169,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                                 later = b + (b_offset + columns) * size_b
                         if low_strip:
                             call_task(
-                                *(load_word(state, PRODUCT_STATE.parts + LOW), length, from_a, row_a, low_step, from_b),
+                                *(state.parts[LOW], length, from_a, row_a, low_step, from_b),
                                 *(step_b, to_c, to_step, count, left, factor, adds, later, later_step),
                             )
                             column = following

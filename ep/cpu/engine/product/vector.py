@@ -13,7 +13,6 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import release, storer
 from ep.cpu.compile.vectors import (
@@ -34,7 +33,7 @@ from ep.cpu.engine.product.dots import dots_of_rows
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.state import Block, ProductLaunch
 from ep.cpu.engine.product.types import Types, arithmetic_of, as_summed, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
@@ -59,8 +58,8 @@ def for_one_row(of_row: Any, of_others: Any) -> Any:
     """Return a function (launch, block, a, b, c) that calls `of_row` if c has one row, else `of_others`."""
 
     @jit
-    def multiply(launch, block, a, b, c):
-        if load_word(load_word(launch, PRODUCT_LAUNCH.product), PRODUCT.m) == 1:
+    def multiply(launch: ProductLaunch, block, a, b, c):
+        if launch.product.m == 1:
             of_row(launch, block, a, b, c)
         else:
             of_others(launch, block, a, b, c)
@@ -80,22 +79,22 @@ def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any
     add_dots, add_columns, write = dots_of_rows(of_matrix), _column_adder(of_matrix), results_writer(of_c)
 
     @jit
-    def multiply(launch, block, a, b, c):
-        state, words = load_word(launch, PRODUCT_LAUNCH.state), load_word(launch, PRODUCT_LAUNCH.product)
-        m, n, k = load_word(words, PRODUCT.m), load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        state, words = launch.state, launch.product
+        m, n, k = words.m, words.n, words.k
         is_row = m == 1
-        first = load_word(block, BLOCK.first_column if is_row else BLOCK.first_row)
-        count = load_word(block, BLOCK.columns if is_row else BLOCK.rows)
-        begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
-        transposed = load_word(state, PRODUCT_STATE.transpose_b if is_row else PRODUCT_STATE.transpose_a) != 0
+        first = block.first_column if is_row else block.first_row
+        count = block.columns if is_row else block.rows
+        begin, end = block.first, block.last
+        transposed = (state.transpose_b if is_row else state.transpose_a) != 0
         side_by_side, ld = transposed == is_row or m == n, n if is_row else m
         results = allocate_for(launch, wide * (count + (_PIECE if widens else 0)))
         if results == 0:
             return
         for place in range(count):
             store_wide(results, place, 0)
-        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
-            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+        for term in range(block.first_term, block.last_term):
+            a_offset, b_offset = offsets(words.terms, term)
             if is_row:
                 vector, matrix = a + a_offset * vector_size, b + b_offset * size
             else:

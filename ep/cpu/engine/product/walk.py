@@ -2,37 +2,44 @@
 
 from __future__ import annotations
 
-from ep.common.native.words import load_word, store_word, store_words
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.product.bands import band_columns
-from ep.cpu.engine.product.state import AXES, BLOCK, PRODUCT
+from ep.cpu.engine.product.state import BatchAxes, Block, ProductLoops
 
 
 @jit
-def offsets(axes, index):
-    """Return the offsets of a matrix's operands, in elements of a and of b; axes: the address of AXES."""
+def offsets(axes: BatchAxes, index):
+    """Return the offsets of a matrix's operands, in elements of a and of b; axes: the address of BatchAxes."""
     a_offset, b_offset = 0, 0
-    for axis in range(load_word(axes, AXES.num_axes) - 1, -1, -1):
+    for axis in range(axes.num_axes - 1, -1, -1):
         if index == 0:
             break
-        size = load_word(axes, AXES.dims + axis)
+        size = axes.dims[axis]
         place, index = index % size, index // size
-        a_offset += place * load_word(axes, AXES.a_strides + axis)
-        b_offset += place * load_word(axes, AXES.b_strides + axis)
+        a_offset += place * axes.a_strides[axis]
+        b_offset += place * axes.b_strides[axis]
     return a_offset, b_offset
 
 
 @jit
-def set_block(block, product, piece, unit):
+def _set(block: Block, batch, part, first_row, first_column, rows, columns, num_terms, k, column):
+    block.batch, block.part, block.first_row, block.first_column = batch, part, first_row, first_column
+    block.rows, block.columns, block.partial, block.column_part = rows, columns, 0, column
+    block.first_term, block.last_term, block.first, block.last = 0, num_terms, 0, k
+
+
+@jit
+def set_block(block: Block, product: ProductLoops, piece, unit):
     """Write to `block` the piece of the work with number `piece`, without a place for partial sums.
 
     unit: the first column of the block is a multiple of it, unless blocks are bands.
     """
-    m, n, k = load_word(product, PRODUCT.m), load_word(product, PRODUCT.n), load_word(product, PRODUCT.k)
-    row_parts, column_parts = load_word(product, PRODUCT.row_parts), load_word(product, PRODUCT.column_parts)
-    parts, num_terms = load_word(product, PRODUCT.depth_parts), load_word(product, PRODUCT.num_terms)
-    if parts == 1 and row_parts == 1 and column_parts == 1 and load_word(product, PRODUCT.bands) == 0:
-        store_words(block, piece, 0, 0, 0, m, n, 0, num_terms, 0, k, 0, 0)  # divisions take as long as small products
+    m, n, k = product.m, product.n, product.k
+    row_parts, column_parts = product.row_parts, product.column_parts
+    parts, num_terms = product.depth_parts, product.num_terms
+    if parts == 1 and row_parts == 1 and column_parts == 1 and product.bands == 0:
+        # divisions take as long as small products
+        _set(block, piece, 0, 0, 0, m, n, num_terms, k, 0)
         return
     part, piece = piece % parts, piece // parts
     column, piece = piece % column_parts, piece // column_parts
@@ -41,10 +48,12 @@ def set_block(block, product, piece, unit):
     first_row, first_column = m * row // row_parts, units * column // column_parts * unit
     rows = m * (row + 1) // row_parts - first_row
     columns = min(units * (column + 1) // column_parts * unit, n) - first_column
-    if load_word(product, PRODUCT.bands) != 0:
-        first_column, columns = band_columns(load_word(product, PRODUCT.bands), column, column_parts)
-    store_words(block, batch, part, first_row, first_column, rows, columns, 0, num_terms, 0, k, 0, column)
+    if product.bands != 0:
+        first_column, columns = band_columns(product.bands, column, column_parts)
+    _set(block, batch, part, first_row, first_column, rows, columns, num_terms, k, column)
     longer = max(num_terms, k)
-    field = BLOCK.first_term if num_terms > k else BLOCK.first
-    store_word(block, field, longer * part // parts)
-    store_word(block, field + 1, longer * (part + 1) // parts)
+    first, last = longer * part // parts, longer * (part + 1) // parts
+    if num_terms > k:
+        block.first_term, block.last_term = first, last
+    else:
+        block.first, block.last = first, last

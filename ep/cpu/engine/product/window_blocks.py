@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.words import load_word, stack_words
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
@@ -17,7 +17,7 @@ from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.parts import ONE
 from ep.cpu.engine.product.results import results_narrower
 from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH, PRODUCT_STATE
+from ep.cpu.engine.product.state import Block, ProductLaunch, ProductState
 from ep.cpu.engine.product.strip import SUMMED, strip_for
 from ep.cpu.engine.product.tiling import depth_at_once, packer
 from ep.cpu.engine.product.types import Types, is_narrow
@@ -51,20 +51,20 @@ def windows_multiplier(types: Types, step: int) -> Any:
         return min(SUMMED, min(part + depth, end) - first)
 
     @jit
-    def multiply(launch, block, a, b, c):
-        words, partial = load_word(launch, PRODUCT_LAUNCH.product), load_word(block, BLOCK.partial)
-        rows, columns = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
-        first_row, first_column = load_word(block, BLOCK.first_row), load_word(block, BLOCK.first_column)
-        begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
-        n, k = load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
-        maps = partial == 0 and load_word(launch, PRODUCT_LAUNCH.map) != 0
-        rounds = partial == 0 and (narrows or (maps and load_word(launch, PRODUCT_LAUNCH.apart) != 0))
-        strips = load_word(launch, PRODUCT_LAUNCH.state) + 8 * (PRODUCT_STATE.parts + ONE)
-        alpha = stack_words(1)
-        store_wide(alpha, 0, load(load_word(launch, PRODUCT_LAUNCH.alpha), 0))
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        words, partial = launch.product, block.partial
+        rows, columns = block.rows, block.columns
+        first_row, first_column = block.first_row, block.first_column
+        begin, end = block.first, block.last
+        n, k = words.n, words.k
+        maps = partial == 0 and launch.map != 0
+        rounds = partial == 0 and (narrows or (maps and launch.apart != 0))
+        strips = launch.state + 8 * (ProductState.parts + ONE)
+        alpha = Int64.array_on_stack(1)
+        store_wide(alpha, 0, load(launch.alpha, 0))
         depth = depth_at_once(end - begin, narrows)
         # if sums are short, writing c takes longest: all columns of a tile's rows, then the next rows
-        is_far = load_word(words, PRODUCT.m) * n * size > far
+        is_far = words.m * n * size > far
         by_tiles = end - begin <= _SHORT and (rows >= _MANY or (rows > tile_rows and is_far))
         group = tile_rows if by_tiles else rows
         kept_strips = (columns + tile_columns - 1) // tile_columns if by_tiles else 1

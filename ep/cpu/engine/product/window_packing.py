@@ -7,13 +7,12 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word
 from ep.cpu.compile.conversion import widened
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.vectors import BYTE, L2_CACHE, WORD, counted, every, lanes_below, load, pointer_to, store
 from ep.cpu.engine.product.packing import kinds
 from ep.cpu.engine.product.shape import VECTORS
-from ep.cpu.engine.product.state import PRODUCT
+from ep.cpu.engine.product.state import ProductLoops
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.fetch import fetch_constant
 from ep.include.data_type import DataType
@@ -26,8 +25,8 @@ def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
     """Return a function (product, src, first_row, first, count, k, dst) that packs a strip of windows.
 
     Element (i, j) of the strip [k, VECTORS * lanes] is that of row first_row + i and column first + j of the matrix
-    that `product`, the address of `PRODUCT`, describes. The first `count` columns are written, and any numbers into the
-    rest of their vectors.
+    that `product`, a `ProductLoops`, describes. The first `count` columns are written, and any numbers into the rest of
+    their vectors.
     step: that of `read_step`.
     """
     width, size, wide = VECTORS * lanes, data_type.itemsize, arithmetic_of(data_type).itemsize
@@ -35,14 +34,14 @@ def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
     part, padded_part = (_run_packer(data_type, lanes, 1, step, padded=padded) for padded in (False, True))
 
     @separate
-    def pack(product, src, first_row, first, count, k, dst):
-        rows = load_word(product, PRODUCT.window_rows) + 8 * first_row
-        columns, ends = load_word(product, PRODUCT.window_columns), load_word(product, PRODUCT.window_ends)
-        inside, outside = load_word(product, PRODUCT.window_inside), load_word(product, PRODUCT.window_outside)
+    def pack(product: ProductLoops, src, first_row, first, count, k, dst):
+        rows = product.window_rows + 8 * first_row
+        columns, ends = product.window_columns, product.window_ends
+        inside, outside = product.window_inside, product.window_outside
         of_rows, place, last = inside + 8 * first_row, first, first + count
         while place < last:
-            end, source = min(load_word(ends, place), last), src + load_word(columns, place) * size
-            lacks = inside != 0 and load_word(outside, end) > load_word(outside, place)
+            end, source = min(ends[place], last), src + columns[place] * size
+            lacks = inside != 0 and outside[end] > outside[place]
             if place == first and end - place > lanes and lacks:
                 padded(source, rows, of_rows, place, end - place, k, dst)
             elif end - place == width:

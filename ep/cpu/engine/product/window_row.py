@@ -12,7 +12,9 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import word
+from ep.common.native.pointer_code import PointerValue
+from ep.common.native.record import Record
 from ep.cpu.compile.conversion import HALVES, widened
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import release
@@ -34,22 +36,18 @@ from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import Block, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.window_packing import inside_bits
-from ep.cpu.shared.layout import layout
 from ep.include.data_type import DataType
 
 _VECTORS: Final = 6  # that are summed at once: as many as masks, and addresses, that registers hold
 
-_RUN: Final = layout(
-    "Run",
-    source=1,  # the address of the first window's first place, for row 0
-    place=1,  # the number of the first window
-    count=1,  # windows, at most as many as lanes; 0 for none
-)
-_RUN_WORDS: Final[int] = _RUN.num_words
-_ALL_WORDS: Final[int] = _RUN_WORDS * _VECTORS
+
+class _WindowRun(Record):
+    source = word()  # the address of the first window's first place, for row 0
+    place = word()  # the number of the first window
+    count = word()  # windows, at most as many as lanes; 0 for none
 
 
 @cache
@@ -61,39 +59,36 @@ def window_row_multiplier(types: Types, step: int) -> Any:
     widen, write = plane_packer(types.a, 1), results_writer(types.c)
 
     @separate
-    def add(words, src, first, count, begin, k, weights, sums):
+    def add(words: ProductLoops, src, first, count, begin, k, weights, sums):
         """Write the sums of columns [first, first + count) over rows [begin, begin + k) of b."""
-        rows = load_word(words, PRODUCT.window_rows) + 8 * begin
-        columns, ends = load_word(words, PRODUCT.window_columns), load_word(words, PRODUCT.window_ends)
-        inside, outside = load_word(words, PRODUCT.window_inside), load_word(words, PRODUCT.window_outside)
-        of_rows, place, last, runs = inside + 8 * begin, first, first + count, stack_words(_ALL_WORDS)
+        rows = words.window_rows + 8 * begin
+        columns, ends = words.window_columns, words.window_ends
+        inside, outside = words.window_inside, words.window_outside
+        of_rows, place, last, runs = inside + 8 * begin, first, first + count, _WindowRun.array_on_stack(_VECTORS)
         while place < last:
             begin_of_runs = place
             for number in range(_VECTORS):
-                end = max(min(load_word(ends, place), place + lanes, last), place) if place < last else place
-                source = src + load_word(columns, min(place, last - 1)) * size
-                run = runs + 8 * _RUN_WORDS * number
-                store_word(run, _RUN.source, source)
-                store_word(run, _RUN.place, min(place, last - 1))
-                store_word(run, _RUN.count, end - place)
+                end = max(min(ends[place], place + lanes, last), place) if place < last else place
+                run, nearest = runs[number], min(place, last - 1)
+                run.source, run.place, run.count = src + columns[nearest] * size, nearest, end - place
                 place = end
             to = sums + (begin_of_runs - first) * wide
-            if inside != 0 and load_word(outside, place) > load_word(outside, begin_of_runs):
+            if inside != 0 and outside[place] > outside[begin_of_runs]:
                 padded(runs, rows, of_rows, weights, k, to)
             else:
                 inner(runs, rows, of_rows, weights, k, to)
 
     @jit
-    def multiply(launch, block, a, b, c):
-        words, columns = load_word(launch, PRODUCT_LAUNCH.product), load_word(block, BLOCK.columns)
-        begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        words, columns = launch.product, block.columns
+        begin, end = block.first, block.last
         weights, sums = a + begin * size_a, allocate_for(launch, wide * (columns + (end - begin if widens else 0)))
         if sums == 0:
             return
         if widens:
             widen(weights, end - begin, sums + columns * wide, 0)
             weights = sums + columns * wide
-        add(words, b, load_word(block, BLOCK.first_column), columns, begin, end - begin, weights, sums)
+        add(words, b, block.first_column, columns, begin, end - begin, weights, sums)
         write(launch, block, sums, columns, c)
         release(sums)
 
@@ -103,24 +98,22 @@ def window_row_multiplier(types: Types, step: int) -> Any:
 def _run_adder(data_type: DataType, lanes: int, step: int, padded: bool) -> Any:
     """Return a function (runs, rows, inside, weights, k, sums) that adds up k rows, each times its weight.
 
-    runs: the words of `_RUN` for each vector; their sums follow one another. rows: the places of rows. inside: the
-    address of an address of bits for each row, which say whether elements are in the array; others are 0, if `padded`.
-    weights, sums: in the arithmetic type.
+    runs: a `_WindowRun` for each vector; their sums follow one another. rows: the places of rows. inside: the address
+    of an address of bits for each row, which say whether elements are in the array; others are 0, if `padded`. weights,
+    sums: in the arithmetic type.
     """
     bits, real = stored_bits(data_type), REALS[arithmetic_of(data_type)]
     stored, vector, size = ir.VectorType(bits, lanes), ir.VectorType(real, lanes), data_type.itemsize
 
     @emitted()
     def add(builder: Any, runs: Any, rows: Any, inside: Any, weights: Any, k: Any, sums: Any) -> None:
-        runs, rows, inside = (pointer_to(builder, one, WORD) for one in (runs, rows, inside))
+        rows, inside = (pointer_to(builder, one, WORD) for one in (rows, inside))
         weights, sums = pointer_to(builder, weights, real), pointer_to(builder, sums, real)
 
-        def word(number: int, field: int) -> Any:
-            return load(builder, runs, WORD, WORD(_RUN_WORDS * number + field), align=8)
-
-        sources = [word(number, _RUN.source) for number in range(_VECTORS)]
-        places = [word(number, _RUN.place) for number in range(_VECTORS)]
-        counts = [word(number, _RUN.count) for number in range(_VECTORS)]
+        run = PointerValue(builder, _WindowRun, runs)
+        sources, places, counts = zip(
+            *((one.source, one.place, one.count) for one in map(run.__getitem__, range(_VECTORS))), strict=True
+        )
         spans = [builder.add(builder.mul(builder.sub(one, WORD(1)), WORD(step)), WORD(1)) for one in counts]
         masks = [[lanes_below(builder, one, lanes, lanes * part) for part in range(step)] for one in spans]
 

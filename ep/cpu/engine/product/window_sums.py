@@ -13,7 +13,6 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, release, set_bytes, storer
 from ep.cpu.compile.vectors import (
@@ -34,7 +33,7 @@ from ep.cpu.compile.vectors import (
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import column_packer
 from ep.cpu.engine.product.shape import lanes_of, rows_of
-from ep.cpu.engine.product.state import BLOCK, PRODUCT, PRODUCT_LAUNCH
+from ep.cpu.engine.product.state import Block, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.strip import SUMMED
 from ep.cpu.engine.product.tile import prefetch_tile
 from ep.cpu.engine.product.tiling import packer
@@ -56,20 +55,20 @@ def window_sums_multiplier(data_type: DataType, vectors: int, step: int) -> Any:
     pack, turn, tile = packer(data_type, width), _turner(data_type, lanes), _tile(data_type, vectors, step)
 
     @separate
-    def multiply_strip(words, first, last, b, first_place, places, strip, sums, sums_step):
-        rows = load_word(words, PRODUCT.window_rows) + 8 * first_place
-        columns, ends = load_word(words, PRODUCT.window_columns), load_word(words, PRODUCT.window_ends)
+    def multiply_strip(words: ProductLoops, first, last, b, first_place, places, strip, sums, sums_step):
+        rows = words.window_rows + 8 * first_place
+        columns, ends = words.window_columns, words.window_ends
         for place in range(0, places, tile_rows):
             count, to = min(tile_rows, places - place), sums + place * sums_step * size
             later = min(place + 2 * tile_rows - 1, places - 1)  # of the next tile
             tile(first, last, b, rows + 8 * place, count, rows + 8 * later, columns, ends, strip, to, sums_step)
 
     @jit
-    def multiply(launch, block, a, b, c):
-        words, partial = load_word(launch, PRODUCT_LAUNCH.product), load_word(block, BLOCK.partial)
-        rows, places = load_word(block, BLOCK.rows), load_word(block, BLOCK.columns)
-        begin, end = load_word(block, BLOCK.first), load_word(block, BLOCK.last)
-        n, k = load_word(words, PRODUCT.n), load_word(words, PRODUCT.k)
+    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+        words, partial = launch.product, block.partial
+        rows, places = block.rows, block.columns
+        begin, end = block.first, block.last
+        n, k = words.n, words.k
         pieces = (end - begin + SUMMED - 1) // SUMMED
         length = (end - begin + pieces - 1) // pieces
         sums_step = (rows + width - 1) // width * width
@@ -81,16 +80,16 @@ def window_sums_multiplier(data_type: DataType, vectors: int, step: int) -> Any:
         strip = (memory + _LINE - 1) // _LINE * _LINE
         sums = strip + strip_bytes
         set_bytes(sums, sums_bytes, 0)
-        a += load_word(block, BLOCK.first_row) * k * size
-        for term in range(load_word(block, BLOCK.first_term), load_word(block, BLOCK.last_term)):
-            a_offset, b_offset = offsets(words + 8 * PRODUCT.terms, term)
+        a += block.first_row * k * size
+        for term in range(block.first_term, block.last_term):
+            a_offset, b_offset = offsets(words.terms, term)
             for first in range(begin, end, length):
                 last = min(first + length, end)
                 for row in range(0, rows, width):
                     from_a = a + (a_offset + row * k + first) * size
                     pack(0, from_a, k, min(width, rows - row), last - first, strip)
                     multiply_strip(
-                        *(words, first, last, b + b_offset * size, load_word(block, BLOCK.first_column), places),
+                        *(words, first, last, b + b_offset * size, block.first_column, places),
                         *(strip, sums + row * size, sums_step),
                     )
         turn(sums, sums_step, places, rows, c if partial == 0 else partial, n)
@@ -121,7 +120,7 @@ def _tile(data_type: DataType, vectors: int, step: int) -> Any:
 
     The arguments are (first, last, x, rows, num_rows, columns, ends, strip, sums, sums_step). first, last: the windows.
     x: the array. rows: the address of the places of the tile's rows, `num_rows` of which exist. columns, ends: those of
-    `PRODUCT`. strip: `[last - first, vectors * lanes]` numbers. sums: the first of the tile's rows, sums_step apart.
+    the product. strip: `[last - first, vectors * lanes]` numbers. sums: the first of the tile's rows, sums_step apart.
     """
     real, lanes, count = REALS[data_type], lanes_of(data_type), rows_of(vectors)
     vector, width = ir.VectorType(real, lanes), vectors * lanes

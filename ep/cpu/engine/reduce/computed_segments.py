@@ -17,31 +17,31 @@ from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, copy_bytes, release, set_bytes
-from ep.cpu.engine.map.strided import STRIDED
+from ep.cpu.engine.map.strided import StridedContext
 from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, adder, finder
-from ep.cpu.engine.reduce.state import COMPUTED_SEGMENTS, SEGMENT_STATE, SEGMENTS
+from ep.cpu.engine.reduce.state import ComputedSegments, SegmentsContext, SegmentState
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.shared.context import CONTEXT
-from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
+from ep.cpu.shared.context import Context
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 
 _TILE: Final = 2**14  # bytes of the rows that are computed at a time, if a row has fewer
 _LEAST_PART: Final = 128  # elements of a part of a row: a map takes long to begin with fewer
-_OWN_WORDS: Final[int] = STRIDED.num_words
+_OWN_WORDS: Final[int] = StridedContext.num_words
 
 
 def computed_state(data_type: DataType, ids_type: DataType) -> LaunchState:
     """Return the state of a sum of elements of a type, which is not one of 16 bits."""
     numbers, parts = added_as(data_type)
-    state = LaunchState(SEGMENT_STATE, ())
+    state = LaunchState(SegmentState, ())
     state.set(find=finder(ids_type), add=adder(numbers), parts=parts)
     return state
 
 
 def computed_words(sizes: SegmentSizes, data_type: DataType, ids_type: DataType) -> dict[str, int]:
-    """Return the fields of `COMPUTED_SEGMENTS` that sizes and types determine."""
+    """Return the fields of `ComputedSegments` that sizes and types determine."""
     _, parts = added_as(data_type)
     return {
         "batch": sizes.batch,
@@ -57,10 +57,10 @@ def computed_words(sizes: SegmentSizes, data_type: DataType, ids_type: DataType)
 
 
 @jit
-def _compute(own, context, picked, found, start, place, skip, count, tile):
+def _compute(own: Context, context: ComputedSegments, picked, found, start, place, skip, count, tile):
     """Compute `count` elements of each of some rows that were found, `start` rows before; return their number."""
-    itemsize, row_bytes = load_word(context, COMPUTED_SEGMENTS.itemsize), load_word(context, SEGMENTS.row_bytes)
-    inner, task = row_bytes // itemsize, load_word(context, COMPUTED_SEGMENTS.map)
+    itemsize, row_bytes = context.itemsize, context.row_bytes
+    inner, task = row_bytes // itemsize, context.map
     some = min(load_word(found, 0) - start, max(_TILE // (count * itemsize), 1))
     k = 0
     while k < some:
@@ -69,7 +69,7 @@ def _compute(own, context, picked, found, start, place, skip, count, tile):
             while k + follow < some and load_word(found, 1 + BLOCK + start + k + follow) == row + follow:
                 follow += 1
         first = (place + row) * inner + skip
-        store_word(own, CONTEXT.dst, tile + (k * count - first) * itemsize)  # the task adds the offset of each element
+        own.dst = tile + (k * count - first) * itemsize  # the task adds the offset of each element
         call_task(task, own, first, first + follow * count)
         k += follow
     store_word(picked, 0, some)
@@ -79,37 +79,37 @@ def _compute(own, context, picked, found, start, place, skip, count, tile):
     return some
 
 
-def _walk(context, begin, end):
+def _walk(context: ComputedSegments, begin, end):
     state, ids, out = (
-        load_word(context, SEGMENTS.state),
-        load_word(context, SEGMENTS.ids),
-        load_word(context, SEGMENTS.out),
+        SegmentState.at(context.state),
+        context.ids,
+        context.out,
     )
     outer, segments, num_ids = (
-        load_word(context, SEGMENTS.outer),
-        load_word(context, SEGMENTS.num_segments),
-        load_word(context, SEGMENTS.num_ids),
+        context.outer,
+        context.num_segments,
+        context.num_ids,
     )
-    numbers, row_bytes = load_word(context, SEGMENTS.numbers), load_word(context, SEGMENTS.row_bytes)
-    itemsize, columns = load_word(context, COMPUTED_SEGMENTS.itemsize), load_word(context, COMPUTED_SEGMENTS.columns)
+    numbers, row_bytes = context.numbers, context.row_bytes
+    itemsize, columns = context.itemsize, context.columns
     of_element, inner, parts = (
-        load_word(state, SEGMENT_STATE.parts),
+        state.parts,
         row_bytes // itemsize,
-        load_word(context, SEGMENTS.parts),
+        context.parts,
     )
     find, add, of_ids = (
-        load_word(state, SEGMENT_STATE.find),
-        load_word(state, SEGMENT_STATE.add),
-        num_ids * load_word(context, SEGMENTS.ids_size),
+        state.find,
+        state.add,
+        num_ids * context.ids_size,
     )
-    zero, own = load_word(context, SEGMENTS.offset), stack_words(_OWN_WORDS)
+    zero, own = context.offset, stack_words(_OWN_WORDS)
     memory = allocate(max(_TILE, row_bytes) + LINE)
     if memory == 0:
-        store_word(load_word(context, COMPUTED_SEGMENTS.map_context), STRIDED.lacks_memory, 1)
+        StridedContext.at(context.map_context).lacks_memory = 1
         return
     tile, of_thread = memory + (-memory & (LINE - 1)), thread_memory()
     found, picked = take(of_thread, FOUND_BYTES), take(of_thread, FOUND_BYTES)
-    copy_bytes(own, load_word(context, COMPUTED_SEGMENTS.map_context), 8 * _OWN_WORDS)
+    copy_bytes(own, context.map_context, 8 * _OWN_WORDS)
     for unit in range(begin, end):
         place, part = unit // (parts * columns), unit // columns % parts
         first, last = part * segments // parts, (part + 1) * segments // parts
@@ -135,17 +135,17 @@ def _walk(context, begin, end):
 
 @cache
 def computed_task() -> int:
-    """Return the address of the task (context by COMPUTED_SEGMENTS, begin, end) on parts of each batch."""
+    """Return the address of the task (context by ComputedSegments, begin, end) on parts of each batch."""
     return compile_task("segments.computed", _walk)
 
 
 @jit
-def _is_balanced(context, parts):
+def _is_balanced(context: SegmentsContext, parts):
     """Return whether no part of the segments has much more than its share of the rows of the first batch."""
-    state, ids, memory = load_word(context, SEGMENTS.state), load_word(context, SEGMENTS.ids), thread_memory()
+    state, ids, memory = SegmentState.at(context.state), context.ids, thread_memory()
     found, balanced = take(memory, FOUND_BYTES), True
-    segments, num_ids = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.num_ids)
-    zero, find = load_word(context, SEGMENTS.offset), load_word(state, SEGMENT_STATE.find)
+    segments, num_ids = context.num_segments, context.num_ids
+    zero, find = context.offset, state.find
     for part in range(parts):
         first, last, number = part * segments // parts, (part + 1) * segments // parts, 0
         for block in range(0, num_ids, BLOCK):
@@ -159,19 +159,19 @@ def _is_balanced(context, parts):
 
 
 @jit
-def sum_computed(state, task, context, num_bytes):
+def sum_computed(state: State, task, context: ComputedSegments, num_bytes):
     """Sum rows as they are computed.
 
     state: that of the launch. num_bytes: those that the launch reads and writes.
     """
-    units = load_word(context, COMPUTED_SEGMENTS.batch) * load_word(context, SEGMENTS.outer)
-    inner = load_word(context, SEGMENTS.row_bytes) // load_word(context, COMPUTED_SEGMENTS.itemsize)
-    threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
+    units = context.batch * context.outer
+    inner = context.row_bytes // context.itemsize
+    threads = LaunchSettings.at(state.settings).num_threads
     wanted = max(min((threads + units - 1) // units, num_bytes // GRAIN_BYTES), 1)
-    parts, columns = min(wanted, load_word(context, SEGMENTS.num_segments)), 1
+    parts, columns = min(wanted, context.num_segments), 1
     if wanted > 1 and inner >= wanted * _LEAST_PART and (parts < wanted or not _is_balanced(context, parts)):
         parts, columns = 1, wanted
-    store_word(context, COMPUTED_SEGMENTS.columns, columns)
-    store_word(context, SEGMENTS.parts, parts)
+    context.columns = columns
+    context.parts = parts
     number = units * parts * columns
     run(state, task, context, number, max(GRAIN_BYTES * number // num_bytes, 1))

@@ -157,7 +157,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
 
 
 def set_reduction(state: LaunchState, op: ReduceOp, data_type: DataType, parts: Iterable[Part] = ()) -> None:
-    """Write the fields of `REDUCE_STATE` that the walk reads, with the tasks of `parts`."""
+    """Write the fields of `ReduceState` that the walk reads, with the tasks of `parts`."""
     served_by = storage_key(op, data_type)
     of = lanes(*served_by)
     state.set(itemsize=data_type.itemsize, parts=of.parts, value_size=of.size)

@@ -17,7 +17,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, set_bytes
 from ep.cpu.compile.vectors import WORD, counted_at_head, load, store
 from ep.cpu.engine.move.gather_rows import row_finder
-from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS
+from ep.cpu.engine.reduce.state import SegmentsContext, SegmentState
 from ep.cpu.engine.reduce.vectors import (
     VECTOR_BYTES,
     Lanes,
@@ -27,7 +27,7 @@ from ep.cpu.engine.reduce.vectors import (
     read_values,
 )
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
@@ -169,25 +169,25 @@ def sum_bytes(data_type: DataType) -> int:
     return lanes_in_order(data_type).size
 
 
-def _walk(context, begin, end):
+def _walk(context: SegmentsContext, begin, end):
     state, ids, data = (
-        load_word(context, SEGMENTS.state),
-        load_word(context, SEGMENTS.ids),
-        load_word(context, SEGMENTS.data),
+        SegmentState.at(context.state),
+        context.ids,
+        context.data,
     )
     out, sums, parts = (
-        load_word(context, SEGMENTS.out),
-        load_word(context, SEGMENTS.sums),
-        load_word(context, SEGMENTS.parts),
+        context.out,
+        context.sums,
+        context.parts,
     )
     outer, segments, num_ids = (
-        load_word(context, SEGMENTS.outer),
-        load_word(context, SEGMENTS.num_segments),
-        load_word(context, SEGMENTS.num_ids),
+        context.outer,
+        context.num_segments,
+        context.num_ids,
     )
-    numbers, row_bytes = load_word(context, SEGMENTS.numbers), load_word(context, SEGMENTS.row_bytes)
-    narrow, size = load_word(state, SEGMENT_STATE.narrow), load_word(state, SEGMENT_STATE.sum_bytes)
-    zero, ids_size, memory = load_word(context, SEGMENTS.offset), load_word(context, SEGMENTS.ids_size), thread_memory()
+    numbers, row_bytes = context.numbers, context.row_bytes
+    narrow, size = state.narrow, state.sum_bytes
+    zero, ids_size, memory = context.offset, context.ids_size, thread_memory()
     found = take(memory, FOUND_BYTES)
     for unit in range(begin, end):
         place, part = unit // parts, unit % parts
@@ -196,7 +196,7 @@ def _walk(context, begin, end):
         set_bytes(own, (last - first) * numbers * size, 0)
         for block in range(0, num_ids, BLOCK):
             call_task(
-                load_word(state, SEGMENT_STATE.find),
+                state.find,
                 ids + place // outer * num_ids * ids_size,
                 block,
                 min(block + BLOCK, num_ids),
@@ -207,7 +207,7 @@ def _walk(context, begin, end):
                 parts,
             )
             rows = data + place * num_ids * row_bytes
-            call_task(load_word(state, SEGMENT_STATE.add), own, rows, found, numbers, numbers)
+            call_task(state.add, own, rows, found, numbers, numbers)
         if narrow != 0:
             begins = (place * segments + first) * numbers
             call_task(narrow, out, sums, begins, begins + (last - first) * numbers)
@@ -216,26 +216,26 @@ def _walk(context, begin, end):
 
 @cache
 def narrow_task() -> int:
-    """Return the address of the task (context by SEGMENTS, begin, end) on parts of each batch's segments."""
+    """Return the address of the task (context by SegmentsContext, begin, end) on parts of each batch's segments."""
     return compile_task("segments.parts", _walk)
 
 
 @jit
-def sum_narrow(context, batch, work):
+def sum_narrow(context: SegmentsContext, batch, work):
     """Sum narrow rows; work: bytes that could be moved in the same time. Return 1 if there is no memory."""
-    state, units = load_word(context, SEGMENTS.state), batch * load_word(context, SEGMENTS.outer)
-    segments, numbers = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.numbers)
-    threads = load_word(load_word(state, STATE.settings), SETTINGS.num_threads)
+    state, units = SegmentState.at(context.state), batch * context.outer
+    segments, numbers = context.num_segments, context.numbers
+    threads = LaunchSettings.at(state.settings).num_threads
     parts = max(min((threads + units - 1) // units, work // GRAIN_BYTES, segments), 1)
-    sums, kept = load_word(context, SEGMENTS.out), 0
-    if load_word(state, SEGMENT_STATE.narrow) != 0:
-        kept = allocate(units * segments * numbers * load_word(state, SEGMENT_STATE.sum_bytes))
+    sums, kept = context.out, 0
+    if state.narrow != 0:
+        kept = allocate(units * segments * numbers * state.sum_bytes)
         if kept == 0:
             return 1
         sums = kept
-    store_word(context, SEGMENTS.sums, sums)
-    store_word(context, SEGMENTS.parts, parts)
-    task = load_word(state, SEGMENT_STATE.narrow_task)
+    context.sums = sums
+    context.parts = parts
+    task = state.narrow_task
     run(state, task, context, units * parts, max(GRAIN_BYTES * units * parts // work, 1))
     release(kept)
     return 0

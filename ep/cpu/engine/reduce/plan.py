@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
+from ep.common.native.fields import address, word, words
+from ep.common.native.record import Record
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
 from ep.common.stored_types import carried_as
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
 from ep.cpu.engine.reduce.values import is_compensated, num_parts
 from ep.cpu.machine.caches import far_from, second_cache
-from ep.cpu.shared.layout import ADDRESS, layout
 from ep.include.data_type import DataType
 from ep.include.number_kind import part_of
 from ep.include.primitive.reduce_op import ReduceOp
@@ -26,34 +27,34 @@ from ep.include.primitive.reduce_op import ReduceOp
 PLAN_AXES: Final = 4
 """The most outer axes of each kind: at worst, kinds of eight axes alternate."""
 
-REDUCE_PLAN: Final = layout(
-    "ReducePlan",
-    by_columns=1,
-    plain_rows=1,  # whether each row is one unit, at constant distances
-    far=1,  # whether src is larger than L2, for whole rows, or half the last-level cache, for parts of rows
-    units=1,
-    segments=1,  # of each unit
-    num_elements=1,  # src elements per element of dst
-    length=1,  # by rows: elements of a row; by columns: rows
-    width=1,  # by columns: elements of a row
-    tile=1,  # by columns: the most elements of a row in a unit
-    tiles=1,
-    group=1,  # by columns: rows that are treated as one, so that they fill vectors
-    block=1,  # elements of a row, or rows (groups of rows), of a block
-    blocks=1,  # of one place along the reduced outer axes
-    all_blocks=1,
-    num_stay=1,
-    stay=2 * PLAN_AXES,  # the sizes of outer axes that are kept, then their strides in bytes
-    num_go=1,
-    go=2 * PLAN_AXES,  # the same for outer axes that are reduced
-    task=ADDRESS,  # the task, if it is not the walk, which reads the next word: see `reduce/windows.py`
-    windows=ADDRESS,  # the address of the words of windows
-)
 
-_UNITS: Final = adjacent(REDUCE_PLAN, "by_columns", "plain_rows", "far", "units", "segments", "num_elements")
-_BLOCKS: Final = adjacent(REDUCE_PLAN, "length", "width", "tile", "tiles", "group", "block", "blocks", "all_blocks")
-_STAY: Final = adjacent(REDUCE_PLAN, "num_stay", "stay")
-_GO: Final = adjacent(REDUCE_PLAN, "num_go", "go")
+class ReduceLoops(Record):
+    by_columns = word()
+    plain_rows = word()  # whether each row is one unit, at constant distances
+    far = word()  # whether src is larger than L2, for whole rows, or half the last-level cache, for parts of rows
+    units = word()
+    segments = word()  # of each unit
+    num_elements = word()  # src elements per element of dst
+    length = word()  # by rows: elements of a row; by columns: rows
+    width = word()  # by columns: elements of a row
+    tile = word()  # by columns: the most elements of a row in a unit
+    tiles = word()
+    group = word()  # by columns: rows that are treated as one, so that they fill vectors
+    block = word()  # elements of a row, or rows (groups of rows), of a block
+    blocks = word()  # of one place along the reduced outer axes
+    all_blocks = word()
+    num_stay = word()
+    stay = words(2 * PLAN_AXES)  # the sizes of outer axes that are kept, then their strides in bytes
+    num_go = word()
+    go = words(2 * PLAN_AXES)  # the same for outer axes that are reduced
+    task = address()  # the task, if it is not the walk, which reads the next word: see `reduce/windows.py`
+    windows = address()  # the address of the words of windows
+
+
+_UNITS: Final = adjacent(ReduceLoops, "by_columns", "plain_rows", "far", "units", "segments", "num_elements")
+_BLOCKS: Final = adjacent(ReduceLoops, "length", "width", "tile", "tiles", "group", "block", "blocks", "all_blocks")
+_STAY: Final = adjacent(ReduceLoops, "num_stay", "stay")
+_GO: Final = adjacent(ReduceLoops, "num_go", "go")
 
 
 class Part(Enum):
@@ -81,7 +82,7 @@ def reduce_plan(
     signature: Signature, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], counts: tuple[int, int]
 ) -> LoopNest:
     """Return the plan for a src of simplified axes; counts: the elements of src and dst."""
-    plan = LoopNest(REDUCE_PLAN, signature)
+    plan = LoopNest(ReduceLoops, signature)
     plan.set_checks(counts, in_place=False)
     size, parts, exact = data_type.itemsize, num_parts(op, data_type), is_compensated(op, data_type)
     most = TILE_BYTES // carried_as(op, data_type).itemsize // (2 if exact else 1)
@@ -126,9 +127,9 @@ def may_overflow(op: ReduceOp, data_type: DataType) -> bool:
 
 def parts_of(plan: Any, op: ReduceOp, data_type: DataType, computed: bool = False) -> tuple[Part, ...]:
     """Return the parts that the walk calls for the words of a plan; computed: if elements are computed as it reads."""
-    if plan[REDUCE_PLAN.by_columns]:
+    if plan[ReduceLoops.by_columns]:
         return Part.COLUMNS, Part.VALUES
-    if not plan[REDUCE_PLAN.plain_rows] or computed:
+    if not plan[ReduceLoops.plain_rows] or computed:
         return Part.BLOCKS, Part.VALUES
     return (Part.ROWS, Part.BLOCKS, Part.VALUES) if may_overflow(op, data_type) else (Part.ROWS,)
 

@@ -31,7 +31,7 @@ def arithmetic(data_type: DataType) -> DataType:
 
 
 def _fetching(v: Packed, ahead: Any, at: Any) -> Before:
-    """Return the prefetches before the parts of a row, of what the `AHEAD` at address `ahead` asks for, unless it is 0.
+    """Return the prefetches before the parts of a row, which an `AheadContext` at address `ahead` asks for; 0 for none.
 
     at: the number of the row's first element in the task. There are none for rows of less than `AHEAD_BLOCK` elements.
     """

@@ -9,7 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from ep.common.native.words import load_word, stack_words, store_word, store_words
+from ep.common.native.fields import word
+from ep.common.native.record import Record
+from ep.common.native.words import load_word, stack_words, store_words
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
@@ -17,12 +19,11 @@ from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.lane_sums import LANES, RECORD_VECTOR
-from ep.cpu.lines.ahead import AHEAD, AHEAD_BLOCK, add_ahead
+from ep.cpu.lines.ahead import AHEAD_BLOCK, AheadContext, add_ahead
 from ep.cpu.lines.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
 from ep.cpu.machine.caches import far_from
-from ep.cpu.shared.context import CONTEXT, NO_MEMORY, SOURCE_WORDS
-from ep.cpu.shared.layout import layout
-from ep.cpu.shared.state import GRAIN_BYTES, SETTINGS, STATE, LaunchState
+from ep.cpu.shared.context import NO_MEMORY, Context
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 
@@ -31,18 +32,31 @@ PARTS: Final = 64
 ROWS: Final = 32
 """The most rows of a pass, halved if records are two vectors; also the stride of the numbers of rows."""
 
-_PASSES: Final = layout("Passes", what=1, src0=1, src1=1, dst=1, cols=1, memory=1, streams=1, ahead=1, kept=1)
-"""The context of the kernel.
 
-memory: the numbers that steps on one row write for the next steps.
-streams: whether dst is written with non-temporal stores: 0, 1, or `UNFINISHED`.
-ahead: the address of an `AHEAD`, whose elements are those of src0, of what the second pass prefetches; or 0.
-kept: the address of memory for the values that a pass over one row keeps, in whole vectors, or 0. It begins with a
-    cache line, and may be src0.
-"""
+class _PassesContext(Record):
+    """The context of the kernel.
+
+    memory: the numbers that steps on one row write for the next steps.
+    streams: whether dst is written with non-temporal stores: 0, 1, or `UNFINISHED`.
+    ahead: the address of an `AheadContext`, whose elements are those of src0, of what the second pass prefetches; or 0.
+    kept: the address of memory for the values that a pass over one row keeps, in whole vectors, or 0. It begins with a
+        cache line, and may be src0.
+    """
+
+    what = word()
+    src0 = word()
+    src1 = word()
+    dst = word()
+    cols = word()
+    memory = word()
+    streams = word()
+    ahead = word()
+    kept = word()
+
+
 UNFINISHED: Final = 2
 """The caller of the kernel calls `finish_streams`, which waits until all stores are done."""
-PASSES_WORDS: Final[int] = _PASSES.num_words
+PASSES_WORDS: Final[int] = _PassesContext.num_words
 _FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, ALL_STEPS = range(6)
 """The steps, and the value for all steps on rows."""
 
@@ -56,7 +70,7 @@ _FEW_ROWS: Final = 16  # fewer rows than this are too few for threads to share
 _KEPT_BYTES: Final = 2**13  # the most in L1
 _MOST_KEPT_BYTES: Final = 2**19  # the most in L2
 _MOST_FETCHED: Final = 2**18  # bytes of the longest row that is prefetched into L2, which holds the row before it, too
-_AHEAD_WORDS: Final[int] = AHEAD.num_words
+_AHEAD_WORDS: Final[int] = AheadContext.num_words
 
 
 class Passes(NamedTuple):
@@ -150,17 +164,17 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
             skip, place = row * row_bytes, kept + row * kept_bytes
             apply(a + skip, b + skip, place, c + skip, count, numbers, results, row, streams)
 
-    def kernel(context, begin, end):
-        what, cols = load_word(context, _PASSES.what), load_word(context, _PASSES.cols)
-        src0, src1 = load_word(context, _PASSES.src0), load_word(context, _PASSES.src1)
+    def kernel(context: _PassesContext, begin, end):
+        what, cols = context.what, context.cols
+        src0, src1 = context.src0, context.src1
         dst, memory, streams = (
-            load_word(context, _PASSES.dst),
-            load_word(context, _PASSES.memory),
-            load_word(context, _PASSES.streams) != 0,
+            context.dst,
+            context.memory,
+            context.streams != 0,
         )
-        given = load_word(context, _PASSES.kept)
-        finishes = load_word(context, _PASSES.streams) != UNFINISHED
-        length, row_bytes, ahead = _segment_length(cols), cols * itemsize, load_word(context, _PASSES.ahead)
+        given = context.kept
+        finishes = context.streams != UNFINISHED
+        length, row_bytes, ahead = _segment_length(cols), cols * itemsize, context.ahead
         segments = (cols + length - 1) // length
         # the kept values of a row are whole vectors
         kept_bytes, in_heap, block = (cols * kept_size + LINE_BYTES - 1) & -LINE_BYTES, 0, thread_memory()
@@ -247,28 +261,28 @@ def launch_rows() -> Any:
     far = far_from()
 
     @jit
-    def launch(context, num_bytes, in_place, sizes):
+    def launch(context: Context, num_bytes, in_place, sizes):
         rows, cols = load_word(sizes, 0), load_word(sizes, 1)
-        state, own = load_word(context, CONTEXT.state), stack_words(PASSES_WORDS)
+        state, own = State.at(context.state), _PassesContext.on_stack()
         task, grain, settings, src0 = (
-            load_word(state, STATE.task),
-            load_word(state, STATE.grain),
-            load_word(state, STATE.settings),
-            load_word(context, CONTEXT.sources),
+            state.task,
+            state.grain,
+            LaunchSettings.at(state.settings),
+            context.sources[0].data,
         )
-        alone = load_word(context, CONTEXT.num_sources) == 1
-        src1 = src0 if alone else load_word(context, CONTEXT.sources + SOURCE_WORDS)
-        dst, itemsize = load_word(context, CONTEXT.dst), load_word(context, CONTEXT.dst_size)
+        alone = context.num_sources == 1
+        src1 = src0 if alone else context.sources[1].data
+        dst, itemsize = context.dst, context.dst_size
         length, row_bytes, streams = _segment_length(cols), cols * itemsize, 0
-        own_ahead, ahead = stack_words(_AHEAD_WORDS), 0
-        most = load_word(settings, SETTINGS.lines_from + kind_of_work(num_bytes, rows * row_bytes))
+        own_ahead, ahead = stack_words(_AHEAD_WORDS), AheadContext.at(0)
+        most = settings.lines_from[kind_of_work(num_bytes, rows * row_bytes)]
         if num_bytes > most and not in_place and dst & (itemsize - 1) == 0 and has_streaming_rows(dst, row_bytes):
-            if load_word(settings, SETTINGS.stream) == 0:
+            if settings.stream == 0:
                 return 1
             streams = 1
         if rows * row_bytes > far and cols >= AHEAD_BLOCK and row_bytes <= _MOST_FETCHED:
-            ahead = own_ahead
-            store_word(ahead, AHEAD.num_ahead, 0)
+            ahead = AheadContext.at(own_ahead)
+            ahead.num_ahead = 0
             # the rows of the next pass, or of the one after it
             add_ahead(ahead, src0 + max(row_bytes, _KEPT_BYTES), AHEAD_BLOCK * itemsize)
         store_words(own, ALL_STEPS, src0, src1, dst, cols, 0, streams, ahead, 0)
@@ -285,7 +299,7 @@ def launch_rows() -> Any:
             skip = row * row_bytes
             store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, memory, streams, 0, 0)
             for step in range(_FIRST, _APPLY + 1):
-                store_word(own, _PASSES.what, step)
+                own.what = step
                 if step in (_NUMBERS, _RESULTS):
                     call_task(task, own, 0, 1)
                 else:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from ep.common.checks import MAX_OFFSET
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, stack_words, store_word, store_words
+from ep.common.native.words import load_word, store_word, store_words
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
@@ -24,9 +24,9 @@ from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.engine.reduce.narrow_segments import NARROW, adder, finder, narrow_task, narrower, sum_bytes, sum_narrow
-from ep.cpu.engine.reduce.state import SEGMENT_STATE, SEGMENTS, SEGMENTS_WORDS
+from ep.cpu.engine.reduce.state import SEGMENTS_WORDS, SegmentsContext, SegmentState
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, combined, lanes_in_order, read_values, widths_of
-from ep.cpu.shared.context import CONTEXT, SOURCE_WORDS
+from ep.cpu.shared.context import Context
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
@@ -102,21 +102,21 @@ def _row_adder(data_type: DataType) -> Any:
 
 @cache
 def _sum_task(data_type: DataType) -> int:
-    """Return the address of the task (context by SEGMENTS, begin, end) on rows of out, or tiles of a segment."""
+    """Return the address of the task (context by SegmentsContext, begin, end) on rows of out, or tiles of a segment."""
     add_rows, size = _row_adder(data_type), data_type.itemsize
     tile = _TILE_BYTES // size
 
-    def add_segments(context, begin, end):
+    def add_segments(context: SegmentsContext, begin, end):
         data, out, row_bytes = (
-            load_word(context, SEGMENTS.data),
-            load_word(context, SEGMENTS.out),
-            load_word(context, SEGMENTS.row_bytes),
+            context.data,
+            context.out,
+            context.row_bytes,
         )
-        segments, numbers = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.numbers)
-        starts, order = load_word(context, SEGMENTS.starts), load_word(context, SEGMENTS.order)
-        most, alone = load_word(context, SEGMENTS.most), load_word(context, SEGMENTS.alone)
-        tiles = load_word(context, SEGMENTS.tiles)
-        outer_bytes = load_word(context, SEGMENTS.num_ids) * row_bytes
+        segments, numbers = context.num_segments, context.numbers
+        starts, order = context.starts, context.order
+        most, alone = context.most, context.alone
+        tiles = context.tiles
+        outer_bytes = context.num_ids * row_bytes
         while begin < end:
             if alone >= 0:
                 segment, outer, skip = alone, begin // tiles, begin % tiles * tile
@@ -139,35 +139,35 @@ def _sum_task(data_type: DataType) -> int:
 
 
 @jit
-def _batch(context, number, own):
+def _batch(context: SegmentsContext, number, own: SegmentsContext):
     """Write the context of batch `number`."""
     for field in range(SEGMENTS_WORDS):
         store_word(own, field, load_word(context, field))
     outer, num_ids, row_bytes = (
-        load_word(context, SEGMENTS.outer),
-        load_word(context, SEGMENTS.num_ids),
-        load_word(context, SEGMENTS.row_bytes),
+        context.outer,
+        context.num_ids,
+        context.row_bytes,
     )
-    segments = load_word(context, SEGMENTS.num_segments)
-    ids_size = load_word(context, SEGMENTS.ids_size)
-    store_word(own, SEGMENTS.data, load_word(context, SEGMENTS.data) + number * outer * num_ids * row_bytes)
-    store_word(own, SEGMENTS.out, load_word(context, SEGMENTS.out) + number * outer * segments * row_bytes)
-    store_word(own, SEGMENTS.ids, load_word(context, SEGMENTS.ids) + number * num_ids * ids_size)
-    store_word(own, SEGMENTS.most, num_ids)
-    store_word(own, SEGMENTS.alone, -1)
+    segments = context.num_segments
+    ids_size = context.ids_size
+    own.data = context.data + number * outer * num_ids * row_bytes
+    own.out = context.out + number * outer * segments * row_bytes
+    own.ids = context.ids + number * num_ids * ids_size
+    own.most = num_ids
+    own.alone = -1
 
 
 @jit
-def _sort(own, memory):
-    segments, state = load_word(own, SEGMENTS.num_segments), load_word(own, SEGMENTS.state)
+def _sort(own: SegmentsContext, memory):
+    segments, state = own.num_segments, SegmentState.at(own.state)
     starts, order = memory, memory + 8 * (segments + 2)
-    store_word(own, SEGMENTS.starts, starts)
-    store_word(own, SEGMENTS.order, order)
+    own.starts = starts
+    own.order = order
     call_task(
-        load_word(state, SEGMENT_STATE.sort),
-        load_word(own, SEGMENTS.ids),
-        load_word(own, SEGMENTS.num_ids),
-        load_word(own, SEGMENTS.offset),
+        state.sort,
+        own.ids,
+        own.num_ids,
+        own.offset,
         segments,
         starts,
         order,
@@ -175,17 +175,17 @@ def _sort(own, memory):
     return load_word(starts, segments + 1)
 
 
-def _whole_batches(context, begin, end):
-    own = stack_words(SEGMENTS_WORDS)
-    segments, state = load_word(context, SEGMENTS.num_segments), load_word(context, SEGMENTS.state)
-    memory = allocate(8 * (segments + 2 + load_word(context, SEGMENTS.num_ids)))
+def _whole_batches(context: SegmentsContext, begin, end):
+    own = SegmentsContext.on_stack()
+    segments, state = context.num_segments, SegmentState.at(context.state)
+    memory = allocate(8 * (segments + 2 + context.num_ids))
     if memory == 0:
-        store_word(context, SEGMENTS.starts, 1)  # the launch then runs all batches itself
+        context.starts = 1  # the launch then runs all batches itself
         return
     for number in range(begin, end):
         _batch(context, number, own)
         _sort(own, memory)
-        call_task(load_word(state, SEGMENT_STATE.sum), own, 0, load_word(own, SEGMENTS.outer) * segments)
+        call_task(state.sum, own, 0, own.outer * segments)
     release(memory)
 
 
@@ -195,44 +195,44 @@ def _batches_task() -> int:
 
 
 @jit
-def _long_segments(state, own, most, row_bytes):
+def _long_segments(state: SegmentState, own: SegmentsContext, most, row_bytes):
     """Sum the segments of more than `most` rows, of which there are at most three."""
-    starts, tiles = load_word(own, SEGMENTS.starts), (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
-    store_word(own, SEGMENTS.tiles, tiles)
-    for segment in range(load_word(own, SEGMENTS.num_segments)):
+    starts, tiles = own.starts, (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
+    own.tiles = tiles
+    for segment in range(own.num_segments):
         number = load_word(starts, segment + 1) - load_word(starts, segment)
         if number > most:
-            store_word(own, SEGMENTS.alone, segment)
+            own.alone = segment
             grain = max(GRAIN_BYTES // (number * _TILE_BYTES), 1)
-            run(state, load_word(state, SEGMENT_STATE.sum), own, load_word(own, SEGMENTS.outer) * tiles, grain)
+            run(state, state.sum, own, own.outer * tiles, grain)
 
 
 @jit
-def _launch(context, num_bytes, in_place, sizes):
+def _launch(context: Context, num_bytes, in_place, sizes):
     batch, outer, segments = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
     inner, num_ids, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
     state, all_of, own = (
-        load_word(context, CONTEXT.state),
-        stack_words(SEGMENTS_WORDS),
-        stack_words(SEGMENTS_WORDS),
+        SegmentState.at(context.state),
+        SegmentsContext.on_stack(),
+        SegmentsContext.on_stack(),
     )
     data, ids, out = (
-        load_word(context, CONTEXT.sources),
-        load_word(context, CONTEXT.sources + SOURCE_WORDS),
-        load_word(context, CONTEXT.dst),
+        context.sources[0].data,
+        context.sources[1].data,
+        context.dst,
     )
-    row_bytes, numbers = inner * load_word(context, CONTEXT.dst_size), inner * load_word(state, SEGMENT_STATE.parts)
-    ids_size = load_word(context, CONTEXT.sources + SOURCE_WORDS + 2)
+    row_bytes, numbers = inner * context.dst_size, inner * state.parts
+    ids_size = context.sources[1].size
     shape = outer, segments, numbers, row_bytes, num_ids, offset
     store_words(all_of, data, ids, out, state, *shape, 0, 0, 0, 0, 0, ids_size)
     work = num_bytes + batch * num_ids * _ID_COST
     if row_bytes <= NARROW:
         return sum_narrow(all_of, batch, work)
     if batch >= _ENOUGH_BATCHES:
-        run(state, load_word(state, SEGMENT_STATE.batches), all_of, batch, max(GRAIN_BYTES * batch // work, 1))
-        if load_word(all_of, SEGMENTS.starts) == 0:
+        run(state, state.batches, all_of, batch, max(GRAIN_BYTES * batch // work, 1))
+        if all_of.starts == 0:
             return 0
     memory = allocate(8 * (segments + 2 + num_ids))
     if memory == 0:
@@ -242,9 +242,9 @@ def _launch(context, num_bytes, in_place, sizes):
         longest, most = _sort(own, memory), num_ids // 4
         has_long = longest > most and num_bytes > GRAIN_BYTES  # otherwise it would be the work of one thread
         if has_long:
-            store_word(own, SEGMENTS.most, most)
+            own.most = most
         rows = outer * segments
-        run(state, load_word(state, SEGMENT_STATE.sum), own, rows, max(GRAIN_BYTES * rows * batch // work, 1))
+        run(state, state.sum, own, rows, max(GRAIN_BYTES * rows * batch // work, 1))
         if has_long:
             _long_segments(state, own, most, row_bytes)
     release(memory)

@@ -4,35 +4,36 @@ from __future__ import annotations
 
 from typing import Final
 
+from ep.common.native.fields import address, word
+from ep.common.native.record import Record
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.sort_keys import KeyWords, SortSizes
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
-from ep.cpu.shared.layout import ADDRESS, layout
-from ep.cpu.shared.state import STATE
+from ep.cpu.shared.state import State
 
-SORT_PLAN: Final = layout(
-    "SortPlan",
-    turn=1,  # what makes keys of bits: see `KeyWords`
-    infinity=1,
-    nan=1,
-    outer=1,
-    size=1,
-    inner=1,
-    num_places=1,
-    columns=1,  # that are searched together, for one place
-    blocks=1,  # of columns
-    part=1,  # elements of a part of a line
-    parts=1,
-    kept=1,  # the most places that are sorted at a time; 0 for insertion
-)
-_ALL: Final = adjacent(SORT_PLAN, *SORT_PLAN._fields[:-1])
 
-SORT_STATE: Final = layout(
-    "SortState",
-    STATE,
-    find=ADDRESS,  # the task that finds one place in each line; 0 until a plan needs it
-    sort=ADDRESS,  # the same for several places
-)
+class SortLoops(Record):
+    turn = word()  # what makes keys of bits: see `KeyWords`
+    infinity = word()
+    nan = word()
+    outer = word()
+    size = word()
+    inner = word()
+    num_places = word()
+    columns = word()  # that are searched together, for one place
+    blocks = word()  # of columns
+    part = word()  # elements of a part of a line
+    parts = word()
+    kept = word()  # the most places that are sorted at a time; 0 for insertion
+
+
+_ALL: Final = adjacent(SortLoops, *SortLoops.field_names)
+
+
+class SortState(State):
+    find = address()  # the task that finds one place in each line; 0 until a plan needs it
+    sort = address()  # the same for several places
+
 
 COLUMNS: Final = 512
 """The most columns that are searched together."""
@@ -50,7 +51,7 @@ class SortPlan(LoopNest):
     """The plan for sizes > 0."""
 
     def __init__(self, signature: Signature, words: KeyWords, sizes: SortSizes) -> None:
-        super().__init__(SORT_PLAN, signature)
+        super().__init__(SortLoops, signature)
         outer, size, inner, num_places = sizes
         self.finds_one = num_places == 1
         columns = min(inner, COLUMNS) if self.finds_one else 1

@@ -4,92 +4,102 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.cpu.shared.layout import ADDRESS, layout
-from ep.cpu.shared.state import STATE
+from ep.common.native.fields import address, word
+from ep.common.native.record import Record
+from ep.cpu.shared.state import State
 
-REDUCE_STATE: Final = layout(
-    "ReduceState",
-    STATE,
-    fold_row=ADDRESS,  # the tasks of the op and the data type (`reduce_tasks`), 0 until a plan needs them
-    fold_apart=ADDRESS,
-    fold_columns=ADDRESS,
-    merge=ADDRESS,
-    finish=ADDRESS,
-    reduce_rows=ADDRESS,
-    itemsize=1,  # bytes of an element of src
-    parts=1,  # values that are carried for an element
-    value_size=1,  # bytes of each
-)
-"""The launch state of Reduce."""
 
-REDUCE: Final = layout(
-    "Reduce",
-    src=1,
-    dst=1,
-    plan=1,
-    state=1,
-    partials=1,  # the values of segments; 0 if whole units are reduced
-    merges=1,  # whether the partials are complete
-    map=1,  # the task that computes elements as they are read, or 0; with a task, `src` is 0, and addresses are offsets
-    map_context=1,  # the context of this task
-)
-"""The context of the walk."""
+class ReduceState(State):
+    """The launch state of Reduce."""
 
-REDUCE_WORDS: Final[int] = REDUCE.num_words
+    fold_row = address()  # the tasks of the op and the data type (`reduce_tasks`), 0 until a plan needs them
+    fold_apart = address()
+    fold_columns = address()
+    merge = address()
+    finish = address()
+    reduce_rows = address()
+    itemsize = word()  # bytes of an element of src
+    parts = word()  # values that are carried for an element
+    value_size = word()  # bytes of each
 
-COMPUTED: Final = layout("Computed", map=1, context=1, tile=1)
-"""Elements that are computed as they are read: the task, this thread's context for it, and memory for some elements."""
+
+class ReduceContext(Record):
+    """The context of the walk."""
+
+    src = word()
+    dst = word()
+    plan = word()
+    state = word()
+    partials = word()  # the values of segments; 0 if whole units are reduced
+    merges = word()  # whether the partials are complete
+    map = (
+        word()
+    )  # the task that computes elements as they are read, or 0; with a task, `src` is 0, and addresses are offsets
+    map_context = word()  # the context of this task
+
+
+REDUCE_WORDS: Final[int] = ReduceContext.num_words
+
+
+class Computed(Record):
+    """Elements that are computed as they are read: the task, the thread's context for it, memory for some elements."""
+
+    map = word()
+    context = word()
+    tile = word()
+
+
 TILE_ELEMENTS: Final = 2**13
 """The number of elements computed at a time along a row: a multiple of what the kernels fold in sequence."""
 TILE_ROWS_BYTES: Final = 2**16
 """The bytes computed at a time, if rows are folded into values of their columns: at least eight rows."""
 
-SEGMENT_STATE: Final = layout(
-    "SegmentState",
-    STATE,
-    sort=ADDRESS,  # the task that sorts ids of their type
-    sum=ADDRESS,  # the task that adds rows of the data type
-    batches=ADDRESS,  # the task that does both for whole batches
-    parts=1,  # numbers of an element
-    narrow_task=ADDRESS,  # the task that adds narrow rows directly; the next tasks are called by it
-    find=ADDRESS,  # the task that finds ids of their type
-    add=ADDRESS,  # the task that adds their rows
-    narrow=ADDRESS,  # the task that rounds sums of 16-bit types, or 0
-    sum_bytes=1,  # of a number while it is added up
-)
-"""The launch state of sums by segments."""
 
-SEGMENTS: Final = layout(
-    "Segments",
-    data=ADDRESS,
-    ids=ADDRESS,
-    out=ADDRESS,
-    state=ADDRESS,
-    outer=1,
-    num_segments=1,
-    numbers=1,  # of a row
-    row_bytes=1,
-    num_ids=1,
-    offset=1,
-    starts=ADDRESS,  # the start of each run in `order`, with the end of the last; then the length of the longest run
-    order=ADDRESS,  # the rows of all segments, one segment after the other
-    most=1,  # the most rows of a segment; a longer one is left out, and summed separately
-    alone=1,  # the segment that is summed separately, or -1
-    tiles=1,  # the number of tiles that a row of this segment is cut into
-    ids_size=1,  # bytes of an id
-    sums=ADDRESS,  # the sums of narrow rows, in the type of the additions: out itself if it has this type
-    parts=1,  # the number of parts that the segments of narrow rows are cut into
-)
-"""The context of a batch; for narrow rows, of all batches."""
-SEGMENTS_WORDS: Final[int] = SEGMENTS.num_words
+class SegmentState(State):
+    """The launch state of sums by segments."""
 
-COMPUTED_SEGMENTS: Final = layout(
-    "ComputedSegments",
-    SEGMENTS,
-    batch=1,
-    itemsize=1,  # of an element
-    columns=1,  # the number of parts that rows are cut into; then segments have one part
-    map=ADDRESS,  # the task that computes elements
-    map_context=ADDRESS,
-)
-"""The context of a sum of rows that are computed as they are added."""
+    sort = address()  # the task that sorts ids of their type
+    sum = address()  # the task that adds rows of the data type
+    batches = address()  # the task that does both for whole batches
+    parts = word()  # numbers of an element
+    narrow_task = address()  # the task that adds narrow rows directly; the next tasks are called by it
+    find = address()  # the task that finds ids of their type
+    add = address()  # the task that adds their rows
+    narrow = address()  # the task that rounds sums of 16-bit types, or 0
+    sum_bytes = word()  # of a number while it is added up
+
+
+class SegmentsContext(Record):
+    """The context of a batch; for narrow rows, of all batches."""
+
+    data = address()
+    ids = address()
+    out = address()
+    state = address()
+    outer = word()
+    num_segments = word()
+    numbers = word()  # of a row
+    row_bytes = word()
+    num_ids = word()
+    offset = word()
+    starts = address()  # the start of each run in `order`, with the end of the last; then the length of the longest run
+    order = address()  # the rows of all segments, one segment after the other
+    most = word()  # the most rows of a segment; a longer one is left out, and summed separately
+    alone = word()  # the segment that is summed separately, or -1
+    tiles = word()  # the number of tiles that a row of this segment is cut into
+    ids_size = word()  # bytes of an id
+    sums = address()  # the sums of narrow rows, in the type of the additions: out itself if it has this type
+    parts = word()  # the number of parts that the segments of narrow rows are cut into
+
+
+SEGMENTS_WORDS: Final[int] = SegmentsContext.num_words
+
+
+class ComputedSegments(SegmentsContext):
+    """The context of a sum of rows that are computed as they are added."""
+
+    batch = word()
+    itemsize = word()  # of an element
+    columns = word()  # the number of parts that rows are cut into; then segments have one part
+    map = address()  # the task that computes elements
+    map_context = address()

@@ -10,7 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word
+from ep.common.native.fields import words
+from ep.common.native.record import Record, Words
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
@@ -18,42 +19,47 @@ from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import WORD, counted, every, lanes_below, load, store, stored_bits, with_masks_unless
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
-from ep.cpu.engine.reduce.plan import REDUCE_PLAN
-from ep.cpu.engine.reduce.state import REDUCE
+from ep.cpu.engine.reduce.plan import ReduceLoops
+from ep.cpu.engine.reduce.state import ReduceContext
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, combined, identity, lanes
-from ep.cpu.shared.layout import Words, layout
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.reduce_op import ReduceOp
 
 _AXES: Final = 3
 _FEW: Final = 4  # the most places of a window along each axis that are written out
-_TASK: Final = adjacent(REDUCE_PLAN, "task", "windows")
+_TASK: Final = adjacent(ReduceLoops, "task", "windows")
 
-WINDOWS: Final = layout(
-    "Windows", sizes=_AXES, counts=_AXES, kernel=_AXES, strides=_AXES, before=_AXES, dilations=_AXES
-)
-"""The words of `PlaneWindows`, for three axes."""
+
+class WindowsLoops(Record):
+    """The words of `PlaneWindows`, for three axes."""
+
+    sizes = words(_AXES)
+    counts = words(_AXES)
+    kernel = words(_AXES)
+    strides = words(_AXES)
+    before = words(_AXES)
+    dilations = words(_AXES)
 
 
 class WindowsPlan(LoopNest):
     """The plan of a launch of Reduce that reads windows. Making one compiles the task."""
 
     def __init__(self, signature: Signature, windows: PlaneWindows, op: ReduceOp, data_type: DataType) -> None:
-        super().__init__(REDUCE_PLAN, signature)
+        super().__init__(ReduceLoops, signature)
         self.set_checks(windows.num_elements(), in_place=False)
         merged = _merged(windows)
         self._windows = Words(words_of(merged))  # compiled code has the address
         self.set_words(_TASK, (row_task(op, data_type, merged), self._windows.address))
-        self.set_words(REDUCE_PLAN.units, (windows.planes * math.prod(merged.counts[:-1]),))
-        self.set_words(REDUCE_PLAN.segments, (1,))
+        self.set_words(ReduceLoops.units, (windows.planes * math.prod(merged.counts[:-1]),))
+        self.set_words(ReduceLoops.segments, (1,))
 
 
 def words_of(windows: PlaneWindows) -> np.ndarray[Any, Any]:
     """Return the words of windows, for `row_task`."""
-    filled, words = along_axes(windows, _AXES), np.zeros(WINDOWS.num_words, np.int64)
-    for field in WINDOWS._fields[:-1]:
-        words[getattr(WINDOWS, field) :][:_AXES] = getattr(filled, field)
+    filled, words = along_axes(windows, _AXES), np.zeros(WindowsLoops.num_words, np.int64)
+    for field in WindowsLoops.field_names:
+        words[getattr(WindowsLoops, field) :][:_AXES] = getattr(filled, field)
     return words
 
 
@@ -104,14 +110,14 @@ def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
 def _row_task(form: _RowVariant) -> int:
     size, reduce_row = form.data_type.itemsize, _row_reducer(form)
 
-    def reduce_windows(own, begin, end):
-        words = load_word(load_word(own, REDUCE.plan), REDUCE_PLAN.windows)
-        src, dst = load_word(own, REDUCE.src), load_word(own, REDUCE.dst)
-        height, width = load_word(words, WINDOWS.sizes + 1), load_word(words, WINDOWS.sizes + 2)
-        layers, rows = load_word(words, WINDOWS.counts), load_word(words, WINDOWS.counts + 1)
-        count, planes = load_word(words, WINDOWS.counts + 2), load_word(words, WINDOWS.sizes) * height
-        layer_step = load_word(words, WINDOWS.dilations) * height * width
-        row_step = load_word(words, WINDOWS.dilations + 1) * width
+    def reduce_windows(own: ReduceContext, begin, end):
+        words = WindowsLoops.at(ReduceLoops.at(own.plan).windows)
+        src, dst = own.src, own.dst
+        height, width = words.sizes[1], words.sizes[2]
+        layers, rows = words.counts[0], words.counts[1]
+        count, planes = words.counts[2], words.sizes[0] * height
+        layer_step = words.dilations[0] * height * width
+        row_step = words.dilations[1] * width
         for number in range(begin, end):
             row, number_of_layer = number % rows, number // rows
             layer, plane = number_of_layer % layers, number_of_layer // layers
@@ -124,9 +130,9 @@ def _row_task(form: _RowVariant) -> int:
                 layer_step,
                 num_rows,
                 row_step,
-                load_word(words, WINDOWS.kernel + 2),
-                load_word(words, WINDOWS.dilations + 2),
-                load_word(words, WINDOWS.before + 2),
+                words.kernel[2],
+                words.dilations[2],
+                words.before[2],
                 width,
                 count,
                 dst + number * count * size,
@@ -137,11 +143,11 @@ def _row_task(form: _RowVariant) -> int:
 
 
 @jit
-def _inside(words, axis, window):
+def _inside(words: WindowsLoops, axis, window):
     """Return the first element of a window along an axis that is in the planes, and the number of these."""
-    dilation, size = load_word(words, WINDOWS.dilations + axis), load_word(words, WINDOWS.sizes + axis)
-    first = window * load_word(words, WINDOWS.strides + axis) - load_word(words, WINDOWS.before + axis)
-    places, outside = load_word(words, WINDOWS.kernel + axis), 0
+    dilation, size = words.dilations[axis], words.sizes[axis]
+    first = window * words.strides[axis] - words.before[axis]
+    places, outside = words.kernel[axis], 0
     if first < 0:
         outside = min((dilation - 1 - first) // dilation, places)
     first += outside * dilation

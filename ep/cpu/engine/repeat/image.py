@@ -19,13 +19,13 @@ import numpy as np
 from ep.common.kernel_cache.headed import with_header
 from ep.common.native.machine_code import Origin, named_functions, origin_of
 from ep.common.native.object_layout import data_address
+from ep.common.native.record import Words
 from ep.common.native.target import target
 from ep.cpu.engine.repeat.image_header import OBJECTS, ImageHeader, StoredIndexCheck
 from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.shared.context import ITSELF, LATER, NONE
-from ep.cpu.shared.layout import Words
 from ep.cpu.threads import thread_pool
 from ep.include.data_type import as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry

@@ -9,7 +9,7 @@ import numpy as np
 
 from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.arrays.index_types import resolved_type
-from ep.cpu.shared.listed import CALLED, INDICES, Listed
+from ep.cpu.shared.listed import CALLED, Indices, Listed
 from ep.include.errors import ArgumentIndexError
 
 NDArray = np.ndarray[Any, Any]
@@ -42,11 +42,11 @@ class IndexCheck:
     def listed(self, plan: Any, args: Any) -> Listed:
         """Return the check in the form for a list."""
         count, is_same = math.prod(self.shape), resolved_type(self.dtype, self.size, self.mode) == self.dtype
-        words = [0] * INDICES.num_words
-        words[INDICES.function], words[INDICES.place] = id(self), self.place
+        words = [0] * Indices.num_words
+        words[Indices.function], words[Indices.place] = id(self), self.place
         if isinstance(self.array, int) and self.dtype in _TYPES and is_same and count <= _MOST:
-            words[INDICES.count], words[INDICES.array], words[INDICES.begin] = count, self.array, self.begin
-            words[INDICES.size], words[INDICES.are_words] = self.size, self.dtype.itemsize == 8
+            words[Indices.count], words[Indices.array], words[Indices.begin] = count, self.array, self.begin
+            words[Indices.size], words[Indices.are_words] = self.size, self.dtype.itemsize == 8
         return Listed(CALLED, words, np.zeros(0, np.int64), (), ())
 
     def __call__(self, *given: NDArray) -> NDArray | None:

@@ -230,7 +230,7 @@ def _numbers(args: Sequence[Any]) -> list[NDArray]:
 
 
 def _patches(one: Listed, places: _Places, numbers: Sequence[NDArray]) -> list[tuple[int, int, int]] | None:
-    """Return the addresses of a launch that may be others at each call, as triples of PATCH; None if one is in unknown
+    """Return the addresses of a launch that may be others at each call, as triples of Patch; None if one is in unknown
     memory. numbers: arrays that it may read besides."""
     addresses, patches = {data_address(array) for array in numbers}, []
     for word in one.places:

@@ -1,0 +1,176 @@
+"""Pointers to words, to float64 values and to records, as Numba knows them: each is the address, an int64."""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from typing import Any
+
+from llvmlite import ir
+from numba.core import types
+from numba.core.typeconv import Conversion
+from numba.core.typing.templates import AttributeTemplate
+from numba.extending import (
+    infer_getattr,
+    lower_builtin,
+    lower_cast,
+    lower_getattr_generic,
+    lower_setattr_generic,
+    models,
+    register_model,
+    type_callable,
+    typeof_impl,
+)
+
+from ep.common.native.fields import ElementClass, Field, Float64, Int32, Int64
+from ep.common.native.pointer_code import read_field, read_item, write_item
+
+_WORD = ir.IntType(64)
+
+
+class Pointer(types.Type):
+    """The type of a pointer. element: the class of what it points to."""
+
+    def __init__(self, element: Any) -> None:
+        self.element = element
+        super().__init__(name=f"{element.__qualname__}*")
+
+    @property
+    def key(self) -> Any:
+        """What a type is known by: one class may have the name of another."""
+        return self.element
+
+    def can_convert_to(self, typingctx: Any, other: Any) -> Any:
+        """Let a pointer be an address, where one is expected."""
+        return Conversion.safe if other == types.int64 else None
+
+
+@register_model(Pointer)
+class _PointerModel(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _WORD)
+
+
+@lower_cast(Pointer, types.int64)
+@lower_cast(types.Integer, Pointer)
+def _as_address(context: Any, builder: Any, kind: Any, other: Any, value: Any) -> Any:
+    return value
+
+
+def argument_types(function: Any) -> tuple[Any, ...]:
+    """Return the types of a function's arguments: pointers, if their annotations are classes of elements, or int64."""
+    said = inspect.get_annotations(function, eval_str=True)
+    names = function.__code__.co_varnames[: function.__code__.co_argcount]
+    return tuple(Pointer(said[name]) if isinstance(said.get(name), ElementClass) else types.int64 for name in names)
+
+
+@lower_cast(Pointer, Pointer)
+def _as_base(context: Any, builder: Any, kind: Pointer, expected: Pointer, value: Any) -> Any:
+    if not issubclass(kind.element, expected.element):
+        raise NotImplementedError(f"a pointer to {kind.element.__name__} for one to {expected.element.__name__}")
+    return value
+
+
+def field_of(kind: Pointer, name: str) -> Field | None:
+    """Return a field of the records that a pointer points to, or None."""
+    found = getattr(kind.element, name, None)
+    return found if isinstance(found, Field) else None
+
+
+def item_type(element: Any) -> Any:
+    """Return the type of an element of a pointer: a number, or a pointer to a record."""
+    return {Int64: types.int64, Int32: types.int64, Float64: types.float64}.get(element) or Pointer(element)
+
+
+def field_type(field: Field) -> Any:
+    """Return the type of a field."""
+    return Pointer(field.element) if field.is_pointer or not field.is_value else item_type(field.element)
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = Pointer
+
+    def generic_resolve(self, kind: Pointer, name: str) -> Any:
+        field = field_of(kind, name)
+        return None if field is None else field_type(field)
+
+
+@lower_getattr_generic(Pointer)
+def _read_field(context: Any, builder: Any, kind: Pointer, value: Any, name: str) -> Any:
+    return read_field(builder, getattr(kind.element, name), value)
+
+
+@lower_setattr_generic(Pointer)
+def _write_field(context: Any, builder: Any, described: Any, args: Any, name: str) -> None:
+    write_item(builder, args[0], _WORD(getattr(described.args[0].element, name)), args[1])
+
+
+@type_callable(operator.getitem)
+def _type_of_item(context: Any) -> Any:
+    def type_of(pointer: Any, index: Any) -> Any:
+        return item_type(pointer.element) if _is_item(pointer, index) else None
+
+    return type_of
+
+
+@type_callable(operator.setitem)
+def _type_of_writing(context: Any) -> Any:
+    def type_of(pointer: Any, index: Any, value: Any) -> Any:
+        return types.void if _is_item(pointer, index) and pointer.element in (Int64, Float64) else None
+
+    return type_of
+
+
+def _is_item(pointer: Any, index: Any) -> bool:
+    return isinstance(pointer, Pointer) and isinstance(index, types.Integer)
+
+
+@lower_builtin(operator.getitem, Pointer, types.Integer)
+def _read_item(context: Any, builder: Any, described: Any, args: Any) -> Any:
+    pointer, index = described.args
+    return read_item(builder, pointer.element, args[0], context.cast(builder, args[1], index, types.int64))
+
+
+@lower_builtin(operator.setitem, Pointer, types.Integer, types.Any)
+def _write_item(context: Any, builder: Any, described: Any, args: Any) -> Any:
+    pointer, index, kind = described.args
+    value = context.cast(builder, args[2], kind, item_type(pointer.element))
+    write_item(builder, args[0], context.cast(builder, args[1], index, types.int64), value)
+    return context.get_dummy_value()
+
+
+class _Class(types.Dummy):
+    """The type of a class of records."""
+
+    def __init__(self, records: ElementClass) -> None:
+        self.records = records
+        super().__init__(name=f"class {records.__qualname__}")
+
+    @property
+    def key(self) -> Any:
+        """What a type is known by."""
+        return self.records
+
+
+register_model(_Class)(models.OpaqueModel)
+
+
+@typeof_impl.register(ElementClass)
+def _type_of_class(value: ElementClass, context: Any) -> Any:
+    return _Class(value)
+
+
+@infer_getattr
+class _OfClass(AttributeTemplate):
+    key = _Class
+
+    def generic_resolve(self, kind: _Class, name: str) -> Any:
+        found = getattr(kind.records, name, None)
+        return types.int64 if isinstance(found, int) else getattr(found, "_numba_type_", None)
+
+
+@lower_getattr_generic(_Class)
+def _read_of_class(context: Any, builder: Any, kind: _Class, value: Any, name: str) -> Any:
+    found = getattr(kind.records, name)
+    return _WORD(found) if isinstance(found, int) else context.get_dummy_value()
