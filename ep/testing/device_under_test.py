@@ -69,6 +69,22 @@ class DeviceUnderTest:
         array = np.array(buffer) if isinstance(buffer, np.ndarray) else buffer.copy_to_host(stream)
         return array.reshape(shape)
 
+    def guarded(self, array: Any) -> Any:
+        """Return a buffer with a copy of `array`, and elements of `filled` after it, which no launch may write."""
+        guards = np.full(3 * array.itemsize, 0xA5, np.uint8).view(array.dtype)
+        return self.buffer(np.concatenate([array.reshape(-1), guards]))
+
+    def written(self, buffer: Any, shape: int | tuple[int, ...], begin: int = 0) -> np.ndarray[Any, Any]:
+        """Return an array that a launch wrote to a buffer of `filled` or `guarded`, from the element `begin` on.
+
+        The test fails if anything around it was written, too.
+        """
+        elements, end = self.array(buffer), begin + int(np.prod(shape))
+        around = np.concatenate([elements[:begin], elements[end:]])
+        assert around.size, "the buffer has no elements around those that are written"
+        assert set(around.view(np.uint8)) == {0xA5}, "elements around the result were written"
+        return elements[begin:end].reshape(shape)
+
     def __str__(self) -> str:
         return self.type.tag
 

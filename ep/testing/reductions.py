@@ -39,9 +39,7 @@ def launch(
     dst = device.filled(count + 3, result_type)
     primitive = primitive or device.require(ReduceFactory, op, data_type, 8)
     primitive.Launch(device.stream, src.shape, device.buffer(src), axes, dst)
-    result = device.array(dst)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
-    return result[:-3]
+    return device.written(dst, count)
 
 
 def check_close(

@@ -11,7 +11,7 @@ import pytest
 from tests.subprocesses import SOURCES
 
 PRIMITIVE, DEVICE = "ep.testing.primitive.test_", "ep.testing.device_layer.test_"
-EVERY = "test_what_every_launch_refuses"
+BUFFERS = "TestRefusals and test_buffers"
 
 DEFECTS = {
     "buffers": {
@@ -20,42 +20,42 @@ DEFECTS = {
             "    if not buffer.flags.c_contiguous:",
             "    if not written and not buffer.flags.c_contiguous:",
             PRIMITIVE + "fill",
-            EVERY,
+            BUFFERS,
         ),
         "a src that is not C-contiguous is taken": (
             "primitives",
             "    if not buffer.flags.c_contiguous:",
             "    if written and not buffer.flags.c_contiguous:",
             PRIMITIVE + "expand",
-            EVERY,
+            BUFFERS,
         ),
         "a dst that is read-only is written": (
             "primitives",
             '        raise ArgumentValueError(argument, "is read-only")',
             "        buffer.flags.writeable = True",
             PRIMITIVE + "elementwise_unary",
-            EVERY,
+            BUFFERS,
         ),
         "a stream of another device is taken": (
             "device",
             "if not isinstance(stream, NumpyStream):",
             "if not isinstance(stream, Stream):",
             PRIMITIVE + "gather",
-            EVERY,
+            "TestRefusals and test_streams",
         ),
         "another dtype of the same size is taken": (
             "primitives",
             "check_dtype(argument, buffer.dtype, data_type)",
             "buffer = buffer.view(f'V{buffer.itemsize}').view(data_type.dtype)",
             PRIMITIVE + "elementwise_unary",
-            "TestRefusals and test_dtypes",
+            BUFFERS,
         ),
         "a buffer that is too small is taken": (
             "primitives",
             "    check_size(argument, buffer.size, count)\n",
             "",
             PRIMITIVE + "elementwise_unary",
-            "TestRefusals and test_too_few_elements",
+            BUFFERS,
         ),
         "memory that overlaps is taken": (
             "primitives",
@@ -159,7 +159,7 @@ DEFECTS = {
             'as_byte(value, "value")',
             "int(value) % 256",
             PRIMITIVE + "memset",
-            "TestRefusals and test_numbers",
+            "TestRefusals and test_values",
         ),
         "bytes are counted as elements": (
             "more",
@@ -211,7 +211,7 @@ DEFECTS = {
             '        check_apart(out, "out", updates, "updates")\n',
             "",
             PRIMITIVE + "batch_scatter",
-            "TestRefusals and test_buffers",
+            "TestRefusals and test_overlap",
         ),
     },
     "arithmetic": {

@@ -38,7 +38,7 @@ MUTANTS = {
         "primitives",
         'dst = elements(dst, "dst", data_type, as_size(count, "count"), written=True)\n        dst[...] = number',
         'elements(dst, "dst", data_type, as_size(count, "count"), written=True)\n        dst[: count + 1] = number',
-        "elements past the end of dst were written",
+        "elements around the result were written",
     ),
     "an error after writing": (
         FILL,

@@ -10,7 +10,7 @@ from ep.include.primitive import ArgSortFactory, SortOrder
 from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
 from ep.testing.references.arg_sort import arg_sort
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types, samples, sized
+from ep.testing.samples import samples, sized
 
 T = DataType
 FLOAT = (SortOrder.kAscending, T.kFloat)
@@ -35,9 +35,7 @@ def launch(device, key, x, num_places):
     device.require(ArgSortFactory, *key).Launch(
         device.stream, *x.shape, num_places, device.buffer(x.reshape(-1)), places
     )
-    result = device.array(places)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of places were written"
-    return result[:-3].reshape(x.shape[0], num_places, x.shape[2])
+    return device.written(places, (x.shape[0], num_places, x.shape[2]))
 
 
 def check(device, rng, key, shape, num_places):
@@ -127,42 +125,18 @@ def test_any_sizes(device, key, data, shape):
 
 @some_key(ArgSortFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves places unchanged."""
+    factory, output = ArgSortFactory, "places"
+    sizes = "outer_dim_size", "sort_dim_size", "inner_dim_size", "num_places"
 
-    @pytest.fixture
-    def refused(self, device, key, refuses):
-        return refuses.of(
-            device.require(ArgSortFactory, *key),
-            "places",
-            lambda: {
-                "stream": device.stream,
-                "outer_dim_size": 2,
-                "sort_dim_size": 3,
-                "inner_dim_size": 1,
-                "num_places": 2,
-                "x": device.buffer(np.ones(6, key[1].dtype)),
-                "places": device.filled(4, T.kInt64),
-            },
-        )
+    def arguments(self, device, key):
+        sizes = dict(zip(self.sizes, (2, 3, 1, 2), strict=True))
+        return {**sizes, "x": device.buffer(np.ones(6, key[1].dtype)), "places": device.filled(4, T.kInt64)}
 
     def test_sizes(self, refused):
-        for name in ("outer_dim_size", "sort_dim_size", "inner_dim_size", "num_places"):
-            refused(ValueError, f"{name} is -1; it must not be negative", **{name: -1})
-            refused(TypeError, f"{name} must be an integer", **{name: 2.0})
         refused(ValueError, "num_places is 4; it must not be above sort_dim_size 3", num_places=4)
         refused(ValueError, "num_places is 1; it must not be above sort_dim_size 0", sort_dim_size=0, num_places=1)
         refused(ValueError, r"sort_dim_size is 2147483648; it must be below 2\*\*31", sort_dim_size=2**31)
-        refused(ValueError, "x has 6 elements; at least 8", sort_dim_size=4)
-        refused(ValueError, "places has 4 elements; at least 6", num_places=3)
 
-    def test_buffers(self, device, key, refused):
-        for wrong in other_types(key[1]):
-            refused(TypeError, f"x has dtype {wrong.dtype}", x=device.buffer(np.ones(6, wrong.dtype)))
-        for wrong in other_types(T.kInt64):
-            refused(TypeError, f"places has dtype {wrong.dtype}", places=device.filled(4, wrong))
-        refused(TypeError, "x must be", x=[0, 1])
+    def test_overlap(self, device, key, refused):
         memory = device.filled(8, T.kInt64)
         refused(ValueError, "places overlaps x", x=memory[:3].view(key[1].dtype), places=memory[2:6])
-
-    def test_streams(self, refused):
-        refused(TypeError, "stream must be a stream", stream=None)

@@ -17,7 +17,7 @@ from ep.testing.agreement import check_binary
 from ep.testing.keys import every_key, key_name, needs, needs_one_of, registered_keys, some_key, those_keys
 from ep.testing.references.convert import convert
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import finite, operands, other_types, samples, sized
+from ep.testing.samples import finite, operands, samples, sized
 
 REQUIRED = {
     BinaryOp.kThresholdBackwardWithDyX: (0.25,),
@@ -47,9 +47,7 @@ def launch(device, key, a, b, *attributes, dims=None):
     primitive = device.require(BroadcastElementwiseBinaryFactory, op, src_type, dst_type, 8, *attributes)
     a, b = (operand if np.isscalar(operand) else device.buffer(operand) for operand in (a, b))
     primitive.Launch(device.stream, a_dims, a, b_dims, b, dst)
-    result = device.array(dst)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
-    return result[:-3].reshape(shape)
+    return device.written(dst, shape)
 
 
 @every_key(BroadcastElementwiseBinaryFactory)
@@ -272,45 +270,22 @@ def test_no_dims_in_any_sequence(device, none):
 
 @some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
+    factory, dims = BroadcastElementwiseBinaryFactory, ("src0_dims", "src1_dims")
 
     @pytest.fixture
-    def refused(self, device, key, refuses):
-        op, src_type, dst_type = key
-        return refuses.of(
-            device.require(BroadcastElementwiseBinaryFactory, *key, 3, *REQUIRED.get(op, ())),
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "src0_dims": (2, 3),
-                "src0": device.buffer(np.ones(6, src_type.dtype)),
-                "src1_dims": (3,),
-                "src1": device.buffer(np.ones(3, src_type.dtype)),
-                "dst": device.filled(6, dst_type),
-            },
-        )
+    def primitive(self, device, key):
+        return device.require(self.factory, *key, 3, *REQUIRED.get(key[0], ()))
+
+    def arguments(self, device, key):
+        src0, src1 = (device.buffer(np.ones(count, key[1].dtype)) for count in (6, 3))
+        return {"src0_dims": (2, 3), "src0": src0, "src1_dims": (3,), "src1": src1, "dst": device.filled(6, key[2])}
 
     def test_dims(self, refused):
         refused(ValueError, r"src0_dims \(2, 3\), src1_dims \(4,\) do not broadcast at axis -1", src1_dims=(4,))
-        refused(ValueError, r"src1_dims\[0\] is -3; it must not be negative", src1_dims=(-3,))
-        refused(ValueError, "src1_dims has 4 dims; this primitive was made for at most 3", src1_dims=(1, 1, 1, 3))
-        refused(TypeError, "src0_dims must be a sequence of integers, not 6", src0_dims=6)
-        refused(TypeError, r"src0_dims\[0\] must be an integer, not 2.5", src0_dims=(2.5, 3))
         refused(TypeError, "src0_dims must be a sequence of integers, not '23'", src0_dims="23")
 
-    def test_buffers(self, device, key, refused):
-        _, src_type, dst_type = key
-        for wrong in other_types(src_type):
-            refused(TypeError, f"src0 has dtype {wrong.dtype}", src0=device.buffer(np.ones(6, wrong.dtype)))
-            refused(TypeError, f"src1 has dtype {wrong.dtype}", src1=device.buffer(np.ones(3, wrong.dtype)))
-        for wrong in other_types(dst_type):
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(6, wrong))
-        refused(ValueError, "src1 has 2 elements; at least 3", src1=device.buffer(np.ones(2, src_type.dtype)))
-        refused(ValueError, "dst has 5 elements; at least 6", dst=device.filled(5, dst_type))
-        refused(TypeError, "src1 must be", src1=2.0)  # a number needs dims ()
-
-    def test_streams(self, refused):
-        refused(TypeError, "stream must be a stream", stream=None)
+    def test_numbers_need_empty_dims(self, refused):
+        refused(TypeError, "src1 must be", src1=2.0)
 
 
 @some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT, suits=lambda key: key[1].dtype.kind != "c")

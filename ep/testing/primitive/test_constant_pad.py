@@ -11,7 +11,7 @@ from ep.include import DataType
 from ep.include.primitive import ConstantPadFactory
 from ep.testing.keys import every_key, registered_keys, some_key, those_keys
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types, sized
+from ep.testing.samples import sized
 
 
 def padded(src, before, after, value):
@@ -28,9 +28,7 @@ def launch(device, data_type, src, before, after, value, want):
     dst = device.filled(want.size + 3, data_type)
     primitive = device.require(ConstantPadFactory, data_type)
     primitive.Launch(device.stream, src.shape, device.buffer(src), before, after, value, dst)
-    result = device.array(dst)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
-    assert result[:-3].tobytes() == want.tobytes()
+    assert device.written(dst, want.shape).tobytes() == want.tobytes()
 
 
 def check(device, rng, data_type, dims, before, after):
@@ -144,24 +142,11 @@ def test_any_padding(device, key, padding, data):
 
 @some_key(ConstantPadFactory, (DataType.kFloat,))
 class TestRefusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
+    factory, dims, most_dims, numbers = ConstantPadFactory, ("src_dims",), 8, ("pad_val",)
 
-    @pytest.fixture
-    def refused(self, device, key, refuses):
-        (data_type,) = key
-        return refuses.of(
-            device.require(ConstantPadFactory, data_type),
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "src_dims": (2, 3),
-                "src": device.buffer(np.ones(6, data_type.dtype)),
-                "padding_before": (1, -1),
-                "padding_after": (0, 2),
-                "pad_val": 7,
-                "dst": device.filled(12, data_type),
-            },
-        )
+    def arguments(self, device, key):
+        src, paddings = device.buffer(np.ones(6, key[0].dtype)), {"padding_before": (1, -1), "padding_after": (0, 2)}
+        return {"src_dims": (2, 3), "src": src, **paddings, "pad_val": 7, "dst": device.filled(12, *key)}
 
     def test_paddings(self, refused):
         refused(ValueError, r"padding_before \(-3, 0\) and padding_after .* leave -1", padding_before=(-3, 0))
@@ -169,22 +154,6 @@ class TestRefusals(OfAnyLaunch):
         refused(TypeError, r"padding_before\[1\] must be an integer", padding_before=(1, 0.5))
         refused(TypeError, "padding_after must be a sequence", padding_after=0)
 
-    def test_dims(self, refused):
-        refused(ValueError, r"src_dims\[0\] is -2; it must not be negative", src_dims=(-2, 3))
-        refused(ValueError, "src_dims has 9 dims", src_dims=(1,) * 9)
-
-    def test_numbers(self, refused):
-        refused(TypeError, "pad_val must be a number", pad_val="7")
-        refused(TypeError, "pad_val is the complex number", pad_val=7j)
-        refused(ValueError, "pad_val is 1e\\+39", pad_val=1e39)
-
-    def test_buffers(self, device, key, refused):
-        (data_type,) = key
-        for wrong in other_types(data_type):
-            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(6, wrong.dtype)))
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(12, wrong))
-        refused(ValueError, "src has 5 elements; at least 6", src=device.buffer(np.ones(5, data_type.dtype)))
-        refused(ValueError, "dst has 11 elements; at least 12", dst=device.filled(11, data_type))
-        memory = device.buffer(np.ones(20, data_type.dtype))
+    def test_overlap(self, device, key, refused):
+        memory = device.buffer(np.ones(20, key[0].dtype))
         refused(ValueError, "dst overlaps src", src=memory[3:], dst=memory)
-        refused(TypeError, "stream must be a stream", stream=0)

@@ -10,8 +10,8 @@ from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BatchGatherFactory, GatherFactory
 from ep.testing.keys import every_key, needs, some_key
 from ep.testing.references.gather import reference
-from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types, samples, sized
+from ep.testing.refused_arguments import OfRows
+from ep.testing.samples import samples, sized
 
 BYTES_BY_INT16, BYTES_BY_INT32, BYTES_BY_INT64 = (
     (DataType.kUInt8, indices_type) for indices_type in (DataType.kInt16, DataType.kInt32, DataType.kInt64)
@@ -26,9 +26,7 @@ def launch(device, factory, key, params, indices, offset):
     sizes = (outer, gather, inner) if factory is GatherFactory else (batch, outer, gather, inner)
     buffers = device.buffer(params), num_indices, device.buffer(indices), out
     primitive.Launch(device.stream, *sizes, *buffers, offset)
-    result = device.array(out)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of out were written"
-    return result[:-3].reshape(batch, outer, num_indices, inner)
+    return device.written(out, (batch, outer, num_indices, inner))
 
 
 def draw_params(rng, data_type, shape):
@@ -189,37 +187,13 @@ def check_any_sizes(device, factory, key, data, batch):
     np.testing.assert_array_equal(out, reference(params, indices, offset))
 
 
-class Refusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves out unchanged."""
+class OfGather(OfRows):
+    sizes = "outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"
 
-    def test_offset(self, refused):
-        refused(TypeError, "offset must be an integer", offset=0.5)
-        refused(ValueError, "offset is", offset=2**62 + 1)
-        refused(ValueError, "offset is", offset=2**63)
-        refused(ValueError, "offset is", offset=-(2**62) - 1)
-
-    def check_size(self, refused, size):
-        refused(ValueError, f"{size} is -1; it must not be negative", **{size: -1})
-        refused(TypeError, f"{size} must be an integer, not 2.0", **{size: 2.0})
-        refused(TypeError, f"{size} must be an integer, not '3'", **{size: "3"})
-        refused(ValueError, f"{size} is {2**63}", **{size: 2**63})
-        refused(ValueError, "elements; at least", **{size: 2**62})
-
-    def test_too_few_elements(self, device, key, refused):
-        params_type, indices_type = key
-        refused(ValueError, "params has 23 elements; at least 24", params=device.filled(23, params_type))
-        few = device.buffer(np.zeros(4, indices_type.dtype))
-        refused(ValueError, "indices has 4 elements; at least 5", indices=few)
-        refused(ValueError, "out has 39 elements; at least 40", out=device.filled(39, params_type))
-
-    def test_wrong_dtypes(self, device, key, refused):
-        params_type, indices_type = key
-        for wrong in other_types(params_type):
-            refused(TypeError, f"params has dtype {wrong.dtype}", params=device.filled(24, wrong))
-            refused(TypeError, f"out has dtype {wrong.dtype}", out=device.filled(40, wrong))
-        for wrong in other_types(indices_type):
-            indices = device.buffer(np.zeros(5, wrong.dtype))
-            refused(TypeError, f"indices has dtype {wrong.dtype}", indices=indices)
+    def arguments(self, device, key):
+        sizes = dict(zip(self.sizes[-4:], (2, 3, 4, 5), strict=True)) | dict.fromkeys(self.sizes[:-4], 1)
+        params, indices = (device.buffer(np.zeros(count, t.dtype)) for count, t in zip((24, 5), key, strict=True))
+        return {**sizes, "params": params, "indices": indices, "out": device.filled(40, key[0])}
 
     def test_overlap(self, device, key, refused):
         params_type, indices_type = key
@@ -234,49 +208,16 @@ class Refusals(OfAnyLaunch):
             out=memory[start : start + 40 * params_type.itemsize].view(params_type.dtype),
         )
 
-    def test_streams(self, refused):
-        refused(TypeError, "stream must be a stream", stream=None)
-
-
-def arguments(device, key, **batches):
-    """Return the arguments of a valid launch."""
-    params_type, indices_type = key
-    return {
-        "stream": device.stream,
-        **batches,
-        "outer_dim_size": 2,
-        "gather_dim_size": 3,
-        "inner_dim_size": 4,
-        "params": device.buffer(np.ones(24, params_type.dtype)),
-        "num_indices": 5,
-        "indices": device.buffer(np.zeros(5, indices_type.dtype)),
-        "out": device.filled(40, params_type),
-    }
-
 
 @some_key(GatherFactory, (DataType.kFloat, DataType.kInt64))
-class TestRefusals(Refusals):
-    @pytest.fixture
-    def refused(self, device, key, refuses):
-        return refuses.of(device.require(GatherFactory, *key), "out", lambda: arguments(device, key))
-
-    @pytest.mark.parametrize("size", ["outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"])
-    def test_sizes(self, refused, size):
-        self.check_size(refused, size)
+class TestRefusals(OfGather):
+    factory = GatherFactory
 
 
 @some_key(BatchGatherFactory, (DataType.kFloat, DataType.kInt64))
-class TestRefusalsOfBatches(Refusals):
-    @pytest.fixture
-    def refused(self, device, key, refuses):
-        one = {"batch_dim_size": 1}
-        return refuses.of(device.require(BatchGatherFactory, *key), "out", lambda: arguments(device, key, **one))
-
-    @pytest.mark.parametrize(
-        "size", ["batch_dim_size", "outer_dim_size", "gather_dim_size", "inner_dim_size", "num_indices"]
-    )
-    def test_sizes(self, refused, size):
-        self.check_size(refused, size)
+class TestRefusalsOfBatches(OfGather):
+    factory = BatchGatherFactory
+    sizes = "batch_dim_size", *OfGather.sizes
 
 
 @pytest.mark.ep_long

@@ -10,7 +10,7 @@ from ep.include.primitive import OneHotFactory
 from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
 from ep.testing.references.one_hot import one_hot
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types, sized
+from ep.testing.samples import sized
 
 T = DataType
 FLOAT = (T.kInt64, T.kFloat)
@@ -23,9 +23,7 @@ def launch(device, key, indices, lower, upper, on=1, off=0):
     device.require(OneHotFactory, *key).Launch(
         device.stream, device.buffer(indices), out, on, off, indices.size, lower, upper
     )
-    result = device.array(out)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of out were written"
-    return result[:-3].reshape(dims)
+    return device.written(out, dims)
 
 
 def check(device, key, indices, lower, upper, on=1, off=0):
@@ -114,29 +112,14 @@ def test_any_sizes(device, key, data, count, lower, depth):
 
 @some_key(OneHotFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves out unchanged."""
+    factory, output, sizes, numbers = OneHotFactory, "out", ("num_indices",), ("on_value", "off_value")
 
-    @pytest.fixture
-    def refused(self, device, key, refuses):
-        return refuses.of(
-            device.require(OneHotFactory, *key),
-            "out",
-            lambda: {
-                "stream": device.stream,
-                "indices": device.buffer(np.zeros(2, key[0].dtype)),
-                "out": device.filled(6, key[1]),
-                "on_value": 1,
-                "off_value": 0,
-                "num_indices": 2,
-                "lower_bound": 0,
-                "upper_bound": 3,
-            },
-        )
+    def arguments(self, device, key):
+        operands = {"indices": device.buffer(np.zeros(2, key[0].dtype)), "out": device.filled(6, key[1])}
+        numbers = {"on_value": 1, "off_value": 0, "num_indices": 2, "lower_bound": 0, "upper_bound": 3}
+        return {**operands, **numbers}
 
-    def test_sizes(self, refused):
-        refused(ValueError, "num_indices is -1; it must not be negative", num_indices=-1)
-        refused(TypeError, "num_indices must be an integer", num_indices=2.0)
-        refused(ValueError, "indices has 2 elements; at least 3", num_indices=3)
+    def test_bounds(self, refused):
         refused(ValueError, "upper_bound is -1; it must not be below lower_bound 0", upper_bound=-1)
         refused(TypeError, "lower_bound must be an integer, not 0.0", lower_bound=0.0)
         refused(TypeError, "upper_bound must be an integer, not None", upper_bound=None)
@@ -146,19 +129,6 @@ class TestRefusals(OfAnyLaunch):
         refused(ValueError, r"upper_bound is .*; it must be within 2\*\*62 of 0", upper_bound=2**63)
         refused(ValueError, "out has 6 elements; at least 8", upper_bound=4)
 
-    def test_numbers(self, refused):
-        refused(ValueError, r"on_value is 1e\+300, which float32 cannot hold", on_value=1e300)
-        refused(TypeError, "off_value must be a number", off_value=None)
-        refused(TypeError, "on_value is the complex number", on_value=1j)
-
-    def test_buffers(self, device, key, refused):
-        for wrong in other_types(key[0]):
-            refused(TypeError, f"indices has dtype {wrong.dtype}", indices=device.buffer(np.ones(2, wrong.dtype)))
-        for wrong in other_types(key[1]):
-            refused(TypeError, f"out has dtype {wrong.dtype}", out=device.filled(6, wrong))
-        refused(TypeError, "indices must be", indices=[0, 1])
+    def test_overlap(self, device, key, refused):
         memory = device.filled(16, T.kFloat)
         refused(ValueError, "out overlaps indices", indices=memory[:4].view(key[0].dtype), out=memory[2:8])
-
-    def test_streams(self, refused):
-        refused(TypeError, "stream must be a stream", stream=None)

@@ -12,7 +12,7 @@ from ep.include import DataType
 from ep.include.primitive import PermuteFactory
 from ep.testing.keys import every_key, registered_keys, some_key
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types, sized
+from ep.testing.samples import sized
 
 SIZES = [
     (data_type,)
@@ -30,9 +30,7 @@ def launch(device, data_type, src, permutation, primitive=None):
     dst = device.filled(src.size + 3, data_type)
     primitive = primitive or device.require(PermuteFactory, 8)
     primitive.Launch(device.stream, data_type, src.shape, device.buffer(src), permutation, dst)
-    result = device.array(dst)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of dst were written"
-    return result[:-3]
+    return device.written(dst, src.size)
 
 
 def check(device, rng, data_type, dims, permutation):
@@ -126,11 +124,8 @@ def test_memory_that_is_not_aligned(device, rng, key):
         count = math.prod(dims)
         of, to = device.buffer(src), device.filled(count + 16, data_type)
         primitive.Launch(device.stream, data_type, dims, of[begin:], (1, 0), to[begin + 1 :])
-        result = device.array(to)
         want = src[begin : begin + count].reshape(dims).T
-        assert result[begin + 1 : begin + 1 + count].tobytes() == want.tobytes()
-        around = np.concatenate([result[: begin + 1], result[begin + 1 + count :]])
-        assert set(around.view(np.uint8)) == {0xA5}, "elements around dst were written"
+        assert device.written(to, count, begin + 1).tobytes() == want.tobytes()
 
 
 @some_key(PermuteFactory, (DataType.kFloat,))
@@ -169,23 +164,15 @@ def test_any_permutation(device, key, permutation, data):
 
 @some_key(PermuteFactory, (DataType.kFloat,))
 class TestRefusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
+    dims = ("src_dims",)
 
     @pytest.fixture
-    def refused(self, device, key, refuses):
-        (data_type,) = key
-        return refuses.of(
-            device.require(PermuteFactory, 3),
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "data_type": data_type,
-                "src_dims": (2, 3),
-                "src": device.buffer(np.ones(6, data_type.dtype)),
-                "permutation": (1, 0),
-                "dst": device.filled(6, data_type),
-            },
-        )
+    def primitive(self, device):
+        return device.require(PermuteFactory, 3)
+
+    def arguments(self, device, key):
+        src, dst = device.buffer(np.ones(6, key[0].dtype)), device.filled(6, *key)
+        return {"data_type": key[0], "src_dims": (2, 3), "src": src, "permutation": (1, 0), "dst": dst}
 
     def test_what_is_no_permutation(self, refused):
         refused(ValueError, r"permutation \(0, 0\) must have each of 0 to 1 once", permutation=(0, 0))
@@ -195,23 +182,11 @@ class TestRefusals(OfAnyLaunch):
         refused(TypeError, r"permutation\[0\] must be an integer", permutation=(1.0, 0))
         refused(TypeError, "permutation must be a sequence", permutation=None)
 
-    def test_dims(self, refused):
-        refused(ValueError, r"src_dims\[0\] is -1; it must not be negative", src_dims=(-1, 3))
-        refused(ValueError, "src_dims has 4 dims; this primitive was made for at most 3", src_dims=(1, 1, 2, 3))
-        refused(TypeError, r"src_dims\[1\] must be an integer", src_dims=(2, 3.0))
-
     def test_data_type(self, refused):
         refused(ValueError, "data_type is 'float33'", data_type="float33")
         refused(TypeError, "data_type is float", data_type=float)
 
-    def test_buffers(self, device, key, refused):
-        (data_type,) = key
-        for wrong in other_types(data_type):
-            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(6, wrong.dtype)))
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(6, wrong))
-        refused(ValueError, "src has 5 elements; at least 6", src=device.buffer(np.ones(5, data_type.dtype)))
-        refused(ValueError, "dst has 5 elements; at least 6", dst=device.filled(5, data_type))
-        memory = device.buffer(np.ones(12, data_type.dtype))
+    def test_overlap(self, device, key, refused):
+        memory = device.buffer(np.ones(12, key[0].dtype))
         refused(ValueError, "dst overlaps src", src=memory[3:9], dst=memory[:6])
         refused(ValueError, "dst is the memory of src", src=memory[:6], dst=memory[:6])
-        refused(TypeError, "stream must be a stream", stream=0)

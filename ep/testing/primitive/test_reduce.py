@@ -14,7 +14,7 @@ from ep.include.primitive.op_table import REDUCTIONS
 from ep.testing.keys import every_key, needs, registered_keys, some_key, spread, those_keys
 from ep.testing.reductions import check_close, draw, launch
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types, sized
+from ep.testing.samples import sized
 from ep.testing.tolerances import launch_ulps
 from ep.testing.ulps import errors_in_ulps
 
@@ -207,10 +207,7 @@ def test_memory_that_is_not_aligned(device, rng, key):
             memory = device.buffer(np.concatenate([np.zeros(begin, data_type.dtype), src.reshape(-1)]))
             dst = device.filled(want.size + 9, result_type)
             primitive.Launch(device.stream, dims, memory[begin:], axes, dst[begin + 1 :])
-            result = device.array(dst)
-            assert result[begin + 1 : begin + 1 + want.size].tobytes() == want.tobytes()
-            around = np.concatenate([result[: begin + 1], result[begin + 1 + want.size :]])
-            assert set(around.view(np.uint8)) == {0xA5}
+            assert device.written(dst, want.size, begin + 1).tobytes() == want.tobytes()
 
 
 @st.composite
@@ -236,22 +233,11 @@ def test_any_axes(device, key, shape, data):
 
 @some_key(ReduceFactory, SUM)
 class TestRefusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves dst unchanged."""
+    factory, more, dims = ReduceFactory, (3,), ("src_dims",)
 
-    @pytest.fixture
-    def refused(self, device, key, refuses):
-        _, data_type = key
-        return refuses.of(
-            device.require(ReduceFactory, *key, 3),
-            "dst",
-            lambda: {
-                "stream": device.stream,
-                "src_dims": (2, 3),
-                "src": device.buffer(np.ones(6, data_type.dtype)),
-                "axes": (1,),
-                "dst": device.filled(2, data_type),
-            },
-        )
+    def arguments(self, device, key):
+        src, dst = device.buffer(np.ones(6, key[1].dtype)), device.filled(2, key[1])
+        return {"src_dims": (2, 3), "src": src, "axes": (1,), "dst": dst}
 
     def test_axes(self, refused):
         refused(ValueError, r"axes\[0\] is 2; src_dims \(2, 3\) has 2 axes", axes=(2,))
@@ -259,23 +245,11 @@ class TestRefusals(OfAnyLaunch):
         refused(ValueError, r"axes \(1, -1\) name an axis of src_dims \(2, 3\) twice", axes=(1, -1))
         refused(TypeError, r"axes must be a sequence of integers, not 1", axes=1)
         refused(TypeError, r"axes\[0\] must be an integer, not 1.0", axes=(1.0,))
-
-    def test_dims(self, refused):
-        refused(ValueError, r"src_dims\[1\] is -3", src_dims=(2, -3))
-        refused(TypeError, r"src_dims\[0\] must be an integer", src_dims=(2.0, 3))
-        refused(ValueError, "src_dims has 4 dims; this primitive was made for at most 3", src_dims=(1, 1, 2, 3))
-
-    def test_buffers(self, device, key, refused):
-        _, data_type = key
-        refused(ValueError, "src has 6 elements; at least 8", src_dims=(2, 4))
         refused(ValueError, "dst has 2 elements; at least 3", axes=(0,))
-        for wrong in other_types(data_type):
-            refused(TypeError, f"src has dtype {wrong.dtype}", src=device.buffer(np.ones(6, wrong.dtype)))
-            refused(TypeError, f"dst has dtype {wrong.dtype}", dst=device.filled(2, wrong))
-        memory = device.filled(16, data_type)
+
+    def test_overlap(self, device, key, refused):
+        memory = device.filled(16, key[1])
         refused(ValueError, "dst overlaps src", src=memory[:6], dst=memory[5:7])
-        refused(TypeError, "src must be", src=[1] * 6)
-        refused(TypeError, "stream must be a stream", stream=None)
 
 
 @pytest.mark.ep_long

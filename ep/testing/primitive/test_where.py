@@ -12,7 +12,7 @@ from ep.include import DataType
 from ep.include.primitive import WhereFactory
 from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types, samples, sized
+from ep.testing.samples import samples, sized
 
 T = DataType
 FLOAT = (T.kBool, T.kFloat)
@@ -57,9 +57,7 @@ def launch(device, key, cond, x, y):
     z = device.filled(math.prod(dims) + 3, data_type)
     given = [part for operand in (cond, x, y) for part in (operand.shape, device.buffer(operand))]
     device.require(WhereFactory, *key, 8).Launch(device.stream, *given, z)
-    result = device.array(z)
-    assert set(result[-3:].view(np.uint8)) == {0xA5}, "elements past the end of z were written"
-    return result[:-3].reshape(dims)
+    return device.written(z, dims)
 
 
 def check(device, rng, key, dims):
@@ -183,58 +181,25 @@ def test_any_dims(device, key, dims, data, seed):
 
 @some_key(WhereFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
-    """Invalid arguments: each raises an error that names the argument, and leaves z unchanged."""
+    factory, more, output, dims = WhereFactory, (3,), "z", ("cond_dims", "x_dims", "y_dims")
 
-    @pytest.fixture
-    def refused(self, device, key, refuses):
-        cond_type, data_type = key
-        return refuses.of(
-            device.require(WhereFactory, *key, 3),
-            "z",
-            lambda: {
-                "stream": device.stream,
-                "cond_dims": (2, 1),
-                "cond": device.buffer(np.ones(2, cond_type.dtype)),
-                "x_dims": (2, 3),
-                "x": device.buffer(np.ones(6, data_type.dtype)),
-                "y_dims": (3,),
-                "y": device.buffer(np.ones(3, data_type.dtype)),
-                "z": device.filled(6, data_type),
-            },
-        )
+    def arguments(self, device, key):
+        cond, x, y = (device.buffer(np.ones(n, t.dtype)) for n, t in ((2, key[0]), (6, key[1]), (3, key[1])))
+        given = {"cond_dims": (2, 1), "cond": cond, "x_dims": (2, 3), "x": x, "y_dims": (3,), "y": y}
+        return {**given, "z": device.filled(6, key[1])}
 
     def test_dims(self, refused):
         refused(ValueError, r"y_dims \(4,\) do not broadcast at axis -1", y_dims=(4,))
         refused(ValueError, r"^cond_dims \(3, 1\), .* do not broadcast at axis -2", cond_dims=(3, 1))
-        refused(ValueError, r"x_dims\[0\] is -2; it must not be negative", x_dims=(-2, 3))
-        refused(ValueError, "y_dims has 4 dims; this primitive was made for at most 3", y_dims=(1, 1, 1, 3))
-        refused(TypeError, "cond_dims must be a sequence", cond_dims=2)
-        refused(TypeError, r"x_dims\[1\] must be an integer", x_dims=(2, 3.5))
-
-    def test_buffers(self, device, key, refused):
-        cond_type, data_type = key
-        for name, its_type, count in (("cond", cond_type, 2), ("x", data_type, 6), ("y", data_type, 3)):
-            for wrong in other_types(its_type):
-                refused(
-                    TypeError, f"{name} has dtype {wrong.dtype}", **{name: device.buffer(np.ones(count, wrong.dtype))}
-                )
-            short = device.buffer(np.ones(count - 1, its_type.dtype))
-            refused(ValueError, f"{name} has {count - 1} elements; at least {count}", **{name: short})
-            refused(TypeError, f"{name} must be", **{name: 1})
-        refused(ValueError, "z has 5 elements; at least 6", z=device.filled(5, data_type))
-        for wrong in other_types(data_type):
-            refused(TypeError, f"z has dtype {wrong.dtype}", z=device.filled(6, wrong))
 
     def test_numbers(self, refused):
         refused(ValueError, "y is 1e\\+300, which float32 cannot hold", y_dims=(), y=1e300)
         refused(TypeError, "x is the complex number 1j", x_dims=(), x=1j)
         refused(TypeError, "y must be", y_dims=(), y="1")
-        refused(TypeError, "y must be", y_dims=(1,), y=1.0)
+        for name in ("cond", "x", "y"):
+            refused(TypeError, f"{name} must be", **{name: 1})
 
     def test_overlap(self, device, key, refused):
         memory = device.buffer(np.ones(20, key[1].dtype))
         refused(ValueError, "z overlaps x", x=memory[:6], z=memory[1:7])
         refused(ValueError, "z overlaps y", y=memory[3:6], z=memory[:6])
-
-    def test_streams(self, refused):
-        refused(TypeError, "stream must be a stream", stream=0)
