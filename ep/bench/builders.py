@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -11,17 +10,8 @@ import ml_dtypes
 import numpy as np
 
 from ep.bench import data
-from ep.bench.case import (
-    Array,
-    Arrays,
-    BatchGatherWork,
-    BinaryWork,
-    Call,
-    Case,
-    ExpandWork,
-    GatherWork,
-    UnaryWork,
-)
+from ep.bench.case import Arrays, BatchGatherWork, BinaryWork, Call, Case, ExpandWork, GatherWork, UnaryWork
+from ep.bench.data import Array, Input
 from ep.bench.numpy_ways import Way
 from ep.include.data_type import DTypeLike
 from ep.include.primitive import (
@@ -33,7 +23,6 @@ from ep.include.primitive import (
     Gather,
     UnaryOp,
 )
-from ep.include.stream import Stream
 
 _MAX_NUM_DIMS: Final = 4
 
@@ -53,22 +42,17 @@ def gather(
     """Return a case that gathers rows of `row_size` elements from [outer, rows, row_size]."""
     item, index, dims = np.dtype(dtype), np.dtype(index_type), (outer, rows, row_size)
 
-    def make(rng: np.random.Generator) -> Arrays:
-        return data.numbers(rng, dims, item), data.indices(rng, rows, (num_indices,), index, order)
-
-    def bind(primitive: Gather, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, *dims, inputs[0], num_indices, inputs[1], out)
-
     def numpy(inputs: Arrays, out: Array) -> Call:
         # the default mode would copy through a buffer
         if outer == 1:
             return partial(np.take, inputs[0][0], inputs[1], axis=0, out=out[0], mode="clip")
         return partial(np.take, inputs[0], inputs[1], axis=1, out=out, mode="clip")
 
-    moved = 2 * outer * num_indices * row_size * item.itemsize + num_indices * index.itemsize
     return Case(
-        name, Gather, (item, index), GatherWork(*dims, num_indices), make,
-        (outer, num_indices, row_size), item, bind, numpy, moved, **about,
+        name, Gather, (item, index), GatherWork(*dims, num_indices),
+        (Input(dims, item), data.rows_of(rows, (num_indices,), index, order)), (outer, num_indices, row_size), item,
+        lambda inputs, out: (*dims, inputs[0], num_indices, inputs[1], out), numpy,
+        2 * outer * num_indices * row_size * item.itemsize + num_indices * index.itemsize, **about,
     )  # fmt: skip
 
 
@@ -84,16 +68,7 @@ def batch_gather(
     **about: Any,
 ) -> Case:
     """Return a case that gathers rows of `row_size` elements in each batch, by the batch's own int64 indices."""
-    item, index, dims = np.dtype(dtype), np.dtype(np.int64), (batch, num_indices, row_size)
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return (
-            data.numbers(rng, (batch, rows, row_size), item),
-            data.indices(rng, rows, (batch, num_indices), index, order),
-        )
-
-    def bind(primitive: BatchGather, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, batch, 1, rows, row_size, inputs[0], num_indices, inputs[1], out)
+    item, index = np.dtype(dtype), np.dtype(np.int64)
 
     def numpy(inputs: Arrays, out: Array) -> Call:
         def take() -> None:
@@ -102,10 +77,12 @@ def batch_gather(
 
         return take
 
-    moved = (2 * row_size * item.itemsize + index.itemsize) * batch * num_indices
     return Case(
-        name, BatchGather, (item, index), BatchGatherWork(batch, rows, row_size, num_indices), make,
-        dims, item, bind, numpy, moved, **about,
+        name, BatchGather, (item, index), BatchGatherWork(batch, rows, row_size, num_indices),
+        (Input((batch, rows, row_size), item), data.rows_of(rows, (batch, num_indices), index, order)),
+        (batch, num_indices, row_size), item,
+        lambda inputs, out: (batch, 1, rows, row_size, inputs[0], num_indices, inputs[1], out), numpy,
+        (2 * row_size * item.itemsize + index.itemsize) * batch * num_indices, **about,
     )  # fmt: skip
 
 
@@ -114,19 +91,10 @@ def expand(
 ) -> Case:
     """Return a case that repeats an array along the axes of size 1 in src_dims."""
     item = np.dtype(dtype)
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return (data.numbers(rng, src_dims, item),)
-
-    def bind(primitive: Expand, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, src_dims, inputs[0], dst_dims, out)
-
-    def numpy(inputs: Arrays, out: Array) -> Call:
-        return partial(np.copyto, out, np.broadcast_to(inputs[0], dst_dims))
-
-    moved = (math.prod(src_dims) + math.prod(dst_dims)) * item.itemsize
     return Case(
-        name, Expand, (item, len(dst_dims)), ExpandWork(), make, dst_dims, item, bind, numpy, moved, **about
+        name, Expand, (item, len(dst_dims)), ExpandWork(), (Input(src_dims, item),), dst_dims, item,
+        lambda inputs, out: (src_dims, inputs[0], dst_dims, out),
+        lambda inputs, out: partial(np.copyto, out, np.broadcast_to(inputs[0], dst_dims)), **about,
     )  # fmt: skip
 
 
@@ -143,16 +111,9 @@ def unary(
 ) -> Case:
     """Return a case of a unary op on numbers of its domain; `numpy(x, out)` computes it with NumPy."""
     item, count = np.dtype(dtype), math.prod(dims)
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return (data.numbers(rng, dims, item, *(domain or ())),)
-
-    def bind(primitive: ElementwiseUnary, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, inputs[0], out, count)
-
     return Case(
-        name, ElementwiseUnary, (op, item, item), UnaryWork(op), make, dims, item, bind,
-        lambda inputs, out: partial(numpy, inputs[0], out), 2 * count * item.itemsize,
+        name, ElementwiseUnary, (op, item, item), UnaryWork(op), (data.within(dims, item, domain),), dims, item,
+        lambda inputs, out: (inputs[0], out, count), lambda inputs, out: partial(numpy, inputs[0], out),
         relative_error=relative_error, absolute_error=relative_error, **about,
     )  # fmt: skip
 
@@ -178,17 +139,11 @@ def binary(
     """
     item = np.dtype(dtype)
     dims, out_type = np.broadcast_shapes(dims0, dims1), item if dst_type is None else np.dtype(dst_type)
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return data.numbers(rng, dims0, item, *(domain or ())), data.numbers(rng, dims1, item)
-
-    def bind(primitive: BroadcastElementwiseBinary, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, dims0, inputs[0], dims1, inputs[1], out)
-
-    moved = (math.prod(dims0) + math.prod(dims1)) * item.itemsize + math.prod(dims) * out_type.itemsize
     return Case(
-        name, BroadcastElementwiseBinary, (op, item, out_type, max(_MAX_NUM_DIMS, len(dims))), BinaryWork(op), make,
-        dims, out_type, bind, lambda inputs, out: partial(numpy, *inputs, out), moved,
+        name, BroadcastElementwiseBinary, (op, item, out_type, max(_MAX_NUM_DIMS, len(dims))), BinaryWork(op),
+        (data.within(dims0, item, domain), Input(dims1, item)), dims, out_type,
+        lambda inputs, out: (dims0, inputs[0], dims1, inputs[1], out),
+        lambda inputs, out: partial(numpy, *inputs, out),
         relative_error=relative_error, absolute_error=relative_error, **about,
     )  # fmt: skip
 

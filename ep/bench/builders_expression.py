@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from ep.bench import data, numpy_ways
-from ep.bench.case import Array, Arrays, Call, Case, ExpressionWork
+from ep.bench import numpy_ways
+from ep.bench.case import Case, ExpressionWork
+from ep.bench.data import Array, Input
 from ep.include.data_type import DataType
 from ep.include.primitive import BinaryOp, Expression, ReduceOp, UnaryOp
 from ep.include.primitive.structure import RowOp, Step, Structure
-from ep.include.stream import Stream
 
 _REAL = DataType.kFloat
 _PAIR = _REAL, _REAL
@@ -46,17 +45,8 @@ def _case(
 ) -> Case:
     """Return the case of a structure of two sources of `count` elements, which numpy(x, y, out) computes, too."""
     real = np.dtype(np.float32)
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return data.numbers(rng, (count,), real), data.numbers(rng, (count,), real)
-
-    def bind(primitive: Expression, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, [out], list(inputs))
-
-    def by_numpy(inputs: Arrays, out: Array) -> Call:
-        return partial(numpy, inputs[0], inputs[1], out)
-
     return Case(
-        name, Expression, (structure,), ExpressionWork(structure), make, (results,), real, bind, by_numpy,
-        (2 * count + results) * real.itemsize, relative_error=1e-5, absolute_error=1e-6, group=name,
+        name, Expression, (structure,), ExpressionWork(structure), [Input((count,), real)] * 2, (results,), real,
+        lambda inputs, out: ([out], list(inputs)), lambda inputs, out: partial(numpy, inputs[0], inputs[1], out),
+        relative_error=1e-5, absolute_error=1e-6, group=name,
     )  # fmt: skip

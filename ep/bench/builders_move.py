@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ep.bench import data, numpy_ways
-from ep.bench.case import (
-    Array,
-    Arrays,
-    Call,
-    Case,
-    JoinWork,
-    PadWork,
-    PermuteWork,
-    SetBytesWork,
-    SliceWork,
-    UnaryWork,
-)
+from ep.bench import numpy_ways
+from ep.bench.case import Arrays, Call, Case, JoinWork, PadWork, PermuteWork, SetBytesWork, SliceWork, UnaryWork
+from ep.bench.data import Array, Input
 from ep.include.data_type import DTypeLike
 from ep.include.primitive import ConstantPad, CopyNd, Memcpy, MemcpyKind, Memset, Permute, UnaryOp
-from ep.include.stream import Stream
 
 _VALUE = 3
 
@@ -38,19 +26,10 @@ def permute(
 ) -> Case:
     """Return a case that puts the axes of an array into another order."""
     item, dims = np.dtype(dtype), tuple(src_dims[axis] for axis in permutation)
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return (data.numbers(rng, src_dims, item),)
-
-    def bind(primitive: Permute, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, item, src_dims, inputs[0], permutation, out)
-
-    def numpy(inputs: Arrays, out: Array) -> Call:
-        return partial(np.copyto, out, inputs[0].transpose(permutation))
-
     return Case(
-        name, Permute, (len(dims),), PermuteWork(permutation), make, dims, item, bind, numpy,
-        2 * math.prod(dims) * item.itemsize, **about,
+        name, Permute, (len(dims),), PermuteWork(permutation), (Input(src_dims, item),), dims, item,
+        lambda inputs, out: (item, src_dims, inputs[0], permutation, out),
+        lambda inputs, out: partial(np.copyto, out, inputs[0].transpose(permutation)), **about,
     )  # fmt: skip
 
 
@@ -63,14 +42,7 @@ def pad(
     **about: Any,
 ) -> Case:
     """Return a case that puts an array inside a border of one number."""
-    item = np.dtype(dtype)
-    dims = tuple(map(sum, zip(src_dims, before, after, strict=True)))
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return (data.numbers(rng, src_dims, item),)
-
-    def bind(primitive: ConstantPad, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, src_dims, inputs[0], before, after, _VALUE, out)
+    item, dims = np.dtype(dtype), tuple(map(sum, zip(src_dims, before, after, strict=True)))
 
     def numpy(inputs: Arrays, out: Array) -> Call:
         inside, src = numpy_ways.inside_border(inputs[0], before, out)
@@ -81,10 +53,10 @@ def pad(
 
         return way
 
-    moved = (math.prod(src_dims) + math.prod(dims)) * item.itemsize
     return Case(
-        name, ConstantPad, (item,), PadWork(before, after, _VALUE), make, dims, item, bind, numpy, moved, **about
-    )
+        name, ConstantPad, (item,), PadWork(before, after, _VALUE), (Input(src_dims, item),), dims, item,
+        lambda inputs, out: (src_dims, inputs[0], before, after, _VALUE, out), numpy, **about,
+    )  # fmt: skip
 
 
 def cut(
@@ -97,18 +69,10 @@ def cut(
 ) -> Case:
     """Return a case that copies the box of `dims` that begins at `begin` in an array."""
     item, origin = np.dtype(dtype), (0,) * len(dims)
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return (data.numbers(rng, src_dims, item),)
-
-    def bind(primitive: CopyNd, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, item, out, dims, origin, inputs[0], src_dims, begin, dims)
-
-    def numpy(inputs: Arrays, out: Array) -> Call:
-        return partial(np.copyto, out, inputs[0][numpy_ways.box(begin, dims)])
-
     return Case(
-        name, CopyNd, (len(dims),), SliceWork(begin), make, dims, item, bind, numpy,
+        name, CopyNd, (len(dims),), SliceWork(begin), (Input(src_dims, item),), dims, item,
+        lambda inputs, out: (item, out, dims, origin, inputs[0], src_dims, begin, dims),
+        lambda inputs, out: partial(np.copyto, out, inputs[0][numpy_ways.box(begin, dims)]),
         2 * math.prod(dims) * item.itemsize, **about,
     )  # fmt: skip
 
@@ -120,23 +84,12 @@ def join(
     item = np.dtype(dtype)
     joined = tuple(size * num_srcs if at == axis else size for at, size in enumerate(dims))
     begins = [tuple(size * number if at == axis else 0 for at, size in enumerate(dims)) for number in range(num_srcs)]
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return [data.numbers(rng, dims, item) for _ in range(num_srcs)]
-
-    def bind(primitive: CopyNd, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        def launch() -> None:
-            for src, begin in zip(inputs, begins, strict=True):
-                primitive.Launch(stream, item, out, joined, begin, src, dims, begins[0], dims)
-
-        return launch
-
-    def numpy(inputs: Arrays, out: Array) -> Call:
-        return partial(np.concatenate, inputs, axis, out=out)
-
     return Case(
-        name, CopyNd, (len(dims),), JoinWork(axis), make, joined, item, bind, numpy,
-        2 * math.prod(joined) * item.itemsize, **about,
+        name, CopyNd, (len(dims),), JoinWork(axis), [Input(dims, item)] * num_srcs, joined, item,
+        lambda inputs, out: [
+            (item, out, joined, begin, src, dims, begins[0], dims) for src, begin in zip(inputs, begins, strict=True)
+        ],
+        lambda inputs, out: partial(np.concatenate, inputs, axis, out=out), **about,
     )  # fmt: skip
 
 
@@ -144,40 +97,17 @@ def copy_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, 
     """Return a case that copies bytes to another place in the device's memory."""
     item = np.dtype(dtype)
     size = math.prod(dims) * item.itemsize
-
-    def make(rng: np.random.Generator) -> Arrays:
-        return (data.numbers(rng, dims, item),)
-
-    def bind(primitive: Memcpy, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, out, inputs[0], size)
-
-    def numpy(inputs: Arrays, out: Array) -> Call:
-        return partial(np.copyto, out, inputs[0])
-
     return Case(
-        name,
-        Memcpy,
-        (MemcpyKind.kDtoD,),
-        UnaryWork(UnaryOp.kIdentity),
-        make,
-        dims,
-        item,
-        bind,
-        numpy,
-        2 * size,
-        **about,
-    )
+        name, Memcpy, (MemcpyKind.kDtoD,), UnaryWork(UnaryOp.kIdentity), (Input(dims, item),), dims, item,
+        lambda inputs, out: (out, inputs[0], size), lambda inputs, out: partial(np.copyto, out, inputs[0]), **about,
+    )  # fmt: skip
 
 
 def set_bytes(name: str, dims: tuple[int, ...], dtype: DTypeLike = np.float32, **about: Any) -> Case:
     """Return a case that sets every byte to one value."""
     item = np.dtype(dtype)
     size = math.prod(dims) * item.itemsize
-
-    def bind(primitive: Memset, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        return partial(primitive.Launch, stream, out, _VALUE, size)
-
-    def numpy(inputs: Arrays, out: Array) -> Call:
-        return partial(out.view(np.uint8).fill, _VALUE)
-
-    return Case(name, Memset, (), SetBytesWork(_VALUE), lambda rng: (), dims, item, bind, numpy, size, **about)
+    return Case(
+        name, Memset, (), SetBytesWork(_VALUE), (), dims, item,
+        lambda inputs, out: (out, _VALUE, size), lambda inputs, out: partial(out.view(np.uint8).fill, _VALUE), **about,
+    )  # fmt: skip

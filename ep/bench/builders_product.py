@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ep.bench import data, numpy_ways
-from ep.bench.case import Array, Arrays, Call, Case, MatmulWork
+from ep.bench import numpy_ways
+from ep.bench.case import Arrays, Call, Case, MatmulWork
+from ep.bench.data import Array, Input
 from ep.include.data_type import DTypeLike
 from ep.include.primitive import BatchMatmul, BlasTransposeType, BroadcastMatmul, Matmul
-from ep.include.stream import Stream
 
 _N, _T = BlasTransposeType
 
@@ -31,16 +30,11 @@ def matmul(
     """Return a case of `[m, k]` by `[k, n]`, or a batch of them if batch_size > 0; has_weights: b is constant."""
     item, batch = np.dtype(dtype), (batch_size,) * bool(batch_size)
     sizes = (*batch, m, n, k)
-
-    def bind(primitive: Any, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        a, b = inputs
-        return partial(primitive.Launch, stream, *sizes, 1, a, b, 0, out)
-
     return _case(
         *(name, BatchMatmul if batch else Matmul, (item, _N, _T if transpose_b else _N)),
         ((*batch, m, k), (*batch, n, k) if transpose_b else (*batch, k, n), (*batch, m, n)),
         MatmulWork(transpose_b, has_weights),
-        bind,
+        lambda inputs, out: (*sizes, 1, inputs[0], inputs[1], 0, out),
         **about,
     )
 
@@ -50,13 +44,10 @@ def broadcast_matmul(
 ) -> Case:
     """Return a case that multiplies the matrices of a batch by one matrix."""
     a_dims, b_dims, c_dims = (batch, m, k), (k, n), (batch, m, n)
-
-    def bind(primitive: BroadcastMatmul, stream: Stream, inputs: Sequence[Any], out: Any) -> Call:
-        a, b = inputs
-        return partial(primitive.Launch, stream, 1, a_dims, a, b_dims, b, 0, c_dims, out)
-
     return _case(
-        name, BroadcastMatmul, (np.dtype(dtype), _N, _N, 3), (a_dims, b_dims, c_dims), MatmulWork(), bind, **about
+        *(name, BroadcastMatmul, (np.dtype(dtype), _N, _N, 3), (a_dims, b_dims, c_dims), MatmulWork()),
+        lambda inputs, out: (1, a_dims, inputs[0], b_dims, inputs[1], 0, c_dims, out),
+        **about,
     )
 
 
@@ -66,24 +57,20 @@ def _case(
     key: tuple[Any, ...],
     dims: tuple[tuple[int, ...], ...],
     work: MatmulWork,
-    bind: Any,
+    arguments: Any,
     **about: Any,
 ) -> Case:
     a_dims, b_dims, c_dims = dims
     item: np.dtype[Any] = key[0]
 
-    def make(rng: np.random.Generator) -> Arrays:
-        return data.numbers(rng, a_dims, item), data.numbers(rng, b_dims, item)
-
     def numpy(inputs: Arrays, out: Array) -> Call:
         a, b = inputs
         return partial(numpy_ways.matmul, a, b.swapaxes(-1, -2) if work.transpose_b else b, out)
 
-    moved = item.itemsize * sum(int(np.prod(each)) for each in dims)
     # each of k partial sums of normal numbers, which grow with the square root of k, is rounded
     depth = max(a_dims[-1], 16)
     error = {2: 2.0**-6, 4: 2.0**-22 * depth, 8: 2.0**-51 * depth}[item.itemsize]
     return Case(
-        name, primitive, key, work, make, c_dims, item, bind, numpy, moved,
+        name, primitive, key, work, (Input(a_dims, item), Input(b_dims, item)), c_dims, item, arguments, numpy,
         operations=2 * a_dims[-1] * int(np.prod(c_dims)), relative_error=error, absolute_error=error, **about,
     )  # fmt: skip

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Callable
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ep.bench.case import Array
-
+Array: TypeAlias = np.ndarray[Any, Any]
 Order: TypeAlias = Literal["uniform", "sorted", "skewed", "equal"]
 
 BEHIND_A_LINE: Final = 16
@@ -23,6 +23,33 @@ def array(dims: tuple[int, ...], dtype: np.dtype[Any], behind: int = BEHIND_A_LI
     memory = np.empty(size + _LINE, np.uint8)
     begin = (behind - memory.ctypes.data) % _LINE
     return memory[begin : begin + size].view(dtype).reshape(dims)
+
+
+class Input(NamedTuple):
+    """An array of random elements: small integers and normally distributed numbers, unless `special` draws it."""
+
+    dims: tuple[int, ...]
+    dtype: np.dtype[Any]
+    special: Callable[[np.random.Generator], Array] | None = None
+
+    @property
+    def num_bytes(self) -> int:
+        """The bytes of all elements."""
+        return math.prod(self.dims) * self.dtype.itemsize
+
+    def draw(self, rng: np.random.Generator) -> Array:
+        """Return a new array from a random generator."""
+        return numbers(rng, self.dims, self.dtype) if self.special is None else self.special(rng)
+
+
+def within(dims: tuple[int, ...], dtype: np.dtype[Any], domain: tuple[float, float] | None) -> Input:
+    """Return an array of numbers in [low, high) of a domain; without one, and of an integer dtype, of any."""
+    return Input(dims, dtype, None if domain is None else lambda rng: numbers(rng, dims, dtype, *domain))
+
+
+def rows_of(rows: int, dims: tuple[int, ...], dtype: np.dtype[Any], order: Order) -> Input:
+    """Return an array of row numbers, as `indices` draws them."""
+    return Input(dims, dtype, lambda rng: indices(rng, rows, dims, dtype, order))
 
 
 def numbers(

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.bench.case import Array, Arrays, Call
+from ep.bench.case import Arrays, Call
+from ep.bench.data import Array
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.reduce_op import EXTREMES, TRUTHS

@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from ep.bench import data
-from ep.bench.case import Array, Call, Case
+from ep.bench.case import Call, Case
+from ep.bench.data import Array
 from ep.bench.device_timing import on_device_clock
 from ep.bench.timing import Timing, interleaved
 from ep.include.allocation_options import AllocationOptions

@@ -1,6 +1,5 @@
 """`python -m benchmarks`: its selection, measurements and reports; times are not checked."""
 
-import dataclasses
 import json
 import subprocess
 import sys
@@ -23,6 +22,7 @@ from benchmarks.selection import Selection
 from ep import DeviceManagerRegistry, DeviceType
 from ep.bench.all_cases import SETS
 from ep.bench.builders import DTYPES
+from ep.bench.case import Case
 from ep.bench.plot import Point
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -82,11 +82,11 @@ def test_where_arrays_begin(behind):
     assert places == [behind] * 3
 
 
-def test_what_numpy_lacks_is_compared_all_the_same(bench):
+def test_what_numpy_lacks_is_compared_all_the_same(bench, monkeypatch):
     (case,) = (case for case in SETS["unary"](5000, np.dtype(np.float64)) if case.name == "erf")
     assert set(bench.measure(case)["seconds"]) == {"ep"}
-    wrong = dataclasses.replace(case, bind=lambda primitive, stream, inputs, out: partial(out.fill, 0.5))
-    found = bench.measure(wrong)
+    monkeypatch.setattr(Case, "bind", lambda case, primitive, stream, inputs, out: partial(out.fill, 0.5))
+    found = bench.measure(case)
     assert found["seconds"] == {}
     assert found["ratio"] is None
     assert "ep" in found["wrong"]

@@ -1,6 +1,5 @@
 """`ep bench` and `ep demo`: results are checked, times are not."""
 
-import dataclasses
 import functools
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from ep.bench import plot, timing
+from ep.bench.case import Case
 from ep.bench.cases import bench_cases, copy
 from ep.bench.timing import interleaved
 from ep.bench.trial import set_up
@@ -40,9 +40,9 @@ def test_case(case):
         trial.launch()
 
 
-def test_wrong_results_are_found():
-    case = dataclasses.replace(CASES[0], bind=lambda primitive, stream, inputs, out: functools.partial(out.fill, 0))
-    assert not set_up(case, devices()[0], factory_of(case.primitive)).is_right
+def test_wrong_results_are_found(monkeypatch):
+    monkeypatch.setattr(Case, "bind", lambda case, primitive, stream, inputs, out: functools.partial(out.fill, 0))
+    assert not set_up(CASES[0], devices()[0], factory_of(CASES[0].primitive)).is_right
 
 
 def test_every_implemented_primitive_has_cases():
