@@ -12,7 +12,7 @@ from ep.ops.declare.function import FUNCTIONS, Indices
 from ep.ops.devices import arrays_of
 from ep.ops.indices import IndexMode, check_mode
 from ep.ops.scatter_rows import Reduction, as_scatter_op, expanded_updates
-from ep.ops.shapes import from_front
+from ep.ops.shapes import axis_of
 from ep.ops.terms import viewed
 
 
@@ -102,12 +102,10 @@ def _on_last_axis(name: str, arrays: Sequence[Array], indices: Array, axis: int,
 
 def _axis_of(x: Array, indices: Array, axis: int) -> int:
     """Return the axis, counted from the front; ValueError if x and indices have not as many axes, or none."""
-    num_dims = len(x.shape)
-    if num_dims == 0:
-        raise ValueError("x has no axes; one is needed")
+    place, num_dims = axis_of(x, "x", axis), len(x.shape)
     if len(indices.shape) != num_dims:
         raise ValueError(f"indices has shape {tuple(indices.shape)}; it must have {num_dims} axes, as x has")
-    return from_front(axis, "axis", num_dims, num_dims)
+    return place
 
 
 def _without(shape: Dims, axis: int) -> Dims:

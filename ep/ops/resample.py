@@ -35,7 +35,7 @@ from ep.ops.kernels import (
 )
 from ep.ops.kernels.conditions import Value as SubjectValue
 from ep.ops.sbp_signatures import B, P, signature
-from ep.ops.shapes import from_front
+from ep.ops.shapes import around, axis_of
 from ep.ops.terms import in_type, viewed, zeros_like
 from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.sbp import Problem, SbpSignature, Split
@@ -98,10 +98,7 @@ def resample(x: Tensor, places: Indices, weights: Tensor, axis: int = 0) -> Attr
     are accumulated in float32 and rounded once. Raises TypeError for weights of another dtype, ValueError for shapes
     that do not fit.
     """
-    num_dims = len(x.shape)
-    if num_dims == 0:
-        raise ValueError("x has no axes; one is needed")
-    along = from_front(axis, "axis", num_dims, num_dims)
+    along = axis_of(x, "x", axis)
     if len(places.shape) != 2:
         raise ValueError(f"places has shape {tuple(places.shape)}; it must have two axes: addends, and their sums")
     if tuple(weights.shape) != tuple(places.shape):
@@ -176,8 +173,8 @@ def resample_kernel(calls: Calls, moves: WindowMoves, fill: Any) -> Plan:
         return Plan()
     if addends * x[axis] == 0:
         return Plan(Launch(fill, RESULT, 0, math.prod(result)))
-    outer, inner, types = math.prod(x[:axis]), math.prod(x[axis + 1 :]), calls.subject.data_types
-    of_x, written = (outer, x[axis], inner)[: 2 + (inner > 1)], (outer, count, inner)[: 2 + (inner > 1)]
+    (outer, size, inner), types = around(x, axis), calls.subject.data_types
+    of_x, written = (outer, size, inner)[: 2 + (inner > 1)], (outer, count, inner)[: 2 + (inner > 1)]
     # the axes of views: of x, with the one that is chosen along in front, and of a row of places or weights
     chosen, row = (1, 0, None, 2)[: 1 + len(of_x)], (None, 0, None)[: len(of_x)]
     elements, steps, earlier = View(View(Placeholder(0), of_x), axes=chosen), list[Any](), list[Value]()

@@ -42,6 +42,13 @@ def moved_signatures(problem: Problem, axes: Mapping[int, int]) -> Iterator[SbpS
         yield SbpSignature((partial,) * num_inputs, (partial,) * num_outputs)
 
 
+def signatures_beside(problem: Problem) -> Iterator[SbpSignature]:
+    """Yield the rows of operators that work along the attribute `axis`: all arrays are split along another one."""
+    for axis in range(len(problem.shapes[0])):
+        if axis != problem.attributes["axis"]:
+            yield SbpSignature((Split(axis),) * len(problem.shapes), (Split(axis),) * len(problem.out_shapes))
+
+
 def broadcast_signatures(problem: Problem) -> Iterator[SbpSignature]:
     """Yield the rows of operands that broadcast: along a split axis, operands of size 1 or without it are not split."""
     (shape,) = problem.out_shapes

@@ -22,10 +22,10 @@ from ep.ops.declare.type_rules import Given
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, attribute, data_type, launching, primitive_exists
 from ep.ops.reduce import type_of_sums
 from ep.ops.reduce_kernel import CAST
-from ep.ops.sbp_signatures import P, signature
-from ep.ops.shapes import from_front
+from ep.ops.sbp_signatures import P, signature, signatures_beside
+from ep.ops.shapes import around, axis_of
 from ep.ops.terms import conjugated, in_type, wide
-from ep.sbp import Problem, SbpSignature, Split
+from ep.sbp import Problem, SbpSignature
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
@@ -33,30 +33,22 @@ def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
     return [(*shape[:axis], shape[axis] + attributes["include_initial"], *shape[axis + 1 :])]
 
 
-def _signatures(problem: Problem) -> Iterator[SbpSignature]:
-    for axis in range(len(problem.shapes[0])):
-        if axis != problem.attributes["axis"]:
-            yield signature(Split(axis), Split(axis))
-
-
 def _signatures_of_sums(problem: Problem) -> Iterator[SbpSignature]:
-    yield from _signatures(problem)
+    yield from signatures_beside(problem)
     (source,), inexact = problem.types, FLOATS + COMPLEXES
     if source is not DataType.kBool and (source in inexact or problem.out_type not in inexact):
         yield signature(P, P)
 
 
 def _resolved(x: Tensor, axis: Any, dtype: Any, include_initial: Any, reverse: Any) -> Attributes:
-    num_dims = len(x.shape)
-    if num_dims == 0:
-        raise ValueError("x has no axes; one is needed")
-    if axis is None and num_dims > 1:
+    if axis is None and (num_dims := len(x.shape)) > 1:
         raise ValueError(f"axis is None; x of shape {tuple(x.shape)} has {num_dims} axes, so one must be given")
+    place = axis_of(x, "x", 0 if axis is None else axis)
     data_type = type_of_sums(x, dtype)
     if data_type is DataType.kBool:
         raise TypeError("dtype is bool; sums and products are of a type of numbers")
     return {
-        "axis": from_front(0 if axis is None else axis, "axis", num_dims, num_dims),
+        "axis": place,
         "dtype": data_type,
         "include_initial": as_truth(include_initial, "include_initial"),
         "reverse": as_truth(reverse, "reverse"),
@@ -127,7 +119,7 @@ def cumulative_sum(
     return _resolved(x, axis, dtype, include_initial, reverse)
 
 
-@operator(shape=_shape, dtype=Given("dtype"), signatures=_signatures, gradient=_gradient_of_products)
+@operator(shape=_shape, dtype=Given("dtype"), signatures=signatures_beside, gradient=_gradient_of_products)
 def cumulative_prod(
     x: Tensor,
     axis: int | None = None,
@@ -151,8 +143,7 @@ def _scan_kernel(initial: int, calls: Calls, scan: Any, cast: Any, pad: Any) -> 
     """Return one launch of Scan, after a Cast to another type, and a ConstantPad for the initial 0 or 1."""
     (shape,), attributes, types = calls.shapes, calls.attributes, calls.subject.data_types
     axis, more, dtype = attributes["axis"], int(attributes["include_initial"]), types["out"].dtype
-    sizes = math.prod(shape[:axis]), shape[axis] + more, math.prod(shape[axis + 1 :])
-    (outer, _, inner), is_last = sizes, attributes["reverse"]
+    (outer, size, inner), is_last = around(shape, axis), attributes["reverse"]
     before, after = (0, 0 if is_last else more, 0), (0, more if is_last else 0, 0)
     x: Value = Placeholder(0)
     steps = []
@@ -160,9 +151,9 @@ def _scan_kernel(initial: int, calls: Calls, scan: Any, cast: Any, pad: Any) -> 
         given, x = x, Temporary(shape, dtype)
         steps.append(Launch(cast, given, x, math.prod(shape)))
     if more:
-        steps.append(Launch(pad, (outer, shape[axis], inner), x, before, after, initial, RESULT))
+        steps.append(Launch(pad, (outer, size, inner), x, before, after, initial, RESULT))
         x = RESULT
-    return Plan(*steps, Launch(scan, *sizes, x, RESULT))
+    return Plan(*steps, Launch(scan, outer, size + more, inner, x, RESULT))
 
 
 def _register(name: str, op: ScanOp, initial: int, reverse: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,7 +16,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import B, P, signature
-from ep.ops.shapes import from_front
+from ep.ops.shapes import around, axis_of
 from ep.sbp import Problem, SbpSignature, Split, span
 
 
@@ -66,10 +65,7 @@ def segment_sum(data: Tensor, segment_ids: Indices, num_segments: int, axis: int
     A segment without parts is 0. Integers wrap around, and 16-bit floating types are accumulated in float32; the bits
     of a sum are the same in every run. It is the gradient of `gather`.
     """
-    num_dims = len(data.shape)
-    if num_dims == 0:
-        raise ValueError("data has no axes; one is needed")
-    place = from_front(axis, "axis", num_dims, num_dims)
+    place = axis_of(data, "data", axis)
     if tuple(segment_ids.shape) != (data.shape[place],):
         raise ValueError(
             f"segment_ids has shape {tuple(segment_ids.shape)}; it must be ({data.shape[place]},), as data of shape "
@@ -85,6 +81,6 @@ _SUM = primitive_exists(UnsortedSegmentSumFactory, data_type("data"), data_type(
 def segment_sum_kernel(calls: Calls, segment_sum: Any) -> Plan:
     """Return one launch of UnsortedSegmentSum."""
     (shape, _), axis, offset = calls.shapes, calls.attributes["axis"], calls.attributes["offset"]
-    outer, inner, data, ids = math.prod(shape[:axis]), math.prod(shape[axis + 1 :]), Placeholder(0), Placeholder(1)
-    sizes = outer, calls.attributes["num_segments"], inner
-    return Plan(Launch(segment_sum, *sizes, data, shape[axis], ids, RESULT, offset))
+    outer, count, inner = around(shape, axis)
+    sizes, data, ids = (outer, calls.attributes["num_segments"], inner), Placeholder(0), Placeholder(1)
+    return Plan(Launch(segment_sum, *sizes, data, count, ids, RESULT, offset))

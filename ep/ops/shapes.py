@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -51,6 +52,18 @@ def from_front(value: Any, argument: str, num_dims: int, end: int) -> int:
         wanted = f"it must be {-num_dims} ... {end - 1}" if num_dims + end else "there are no axes"
         raise np.exceptions.AxisError(f"{argument} is {position}; {wanted}")
     return position % num_dims if position < 0 else position
+
+
+def axis_of(array: Any, argument: str, axis: Any) -> int:
+    """Return an axis of an array, counted from the front, as `from_front`; ValueError if the array has no axes."""
+    if not array.shape:
+        raise ValueError(f"{argument} has no axes; one is needed")
+    return from_front(axis, "axis", len(array.shape), len(array.shape))
+
+
+def around(shape: Dims, axis: int) -> tuple[int, int, int]:
+    """Return how many elements there are before an axis, along it and behind it."""
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 def launch_dims(operator: str, *operands: Dims) -> Sequence[Dims]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.primitive.log_softmax import LogSoftmaxFactory
 from ep.include.primitive.permute import PermuteFactory
+from ep.include.primitive.primitive import Factory
 from ep.include.primitive.softmax import SoftmaxFactory
 from ep.include.primitive.structure import RowOp
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
@@ -17,26 +18,12 @@ from ep.ops.declare.gradient import Rule
 from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import SameAs
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, data_type, launching, primitive_exists
-from ep.ops.sbp_signatures import signature
-from ep.ops.shapes import from_front
-from ep.sbp import Problem, SbpSignature, Split
+from ep.ops.sbp_signatures import signatures_beside
+from ep.ops.shapes import around, axis_of
 
 
 def _shape(shapes: Sequence[Dims], attributes: Attributes) -> Sequence[Dims]:
     return shapes
-
-
-def _signatures(problem: Problem) -> Iterator[SbpSignature]:
-    for axis in range(len(problem.shapes[0])):
-        if axis != problem.attributes["axis"]:
-            yield signature(Split(axis), Split(axis))
-
-
-def _resolved(x: Tensor, axis: Any) -> Attributes:
-    num_dims = len(x.shape)
-    if num_dims == 0:
-        raise ValueError("x has no axes; one is needed")
-    return {"axis": from_front(axis, "axis", num_dims, num_dims)}
 
 
 def _gradient(name: str) -> Rule:
@@ -45,7 +32,11 @@ def _gradient(name: str) -> Rule:
 
 
 @operator(
-    shape=_shape, dtype=SameAs("x"), signatures=_signatures, gradient=_gradient("softmax_grad"), joins=RowOp.kSoftmax
+    shape=_shape,
+    dtype=SameAs("x"),
+    signatures=signatures_beside,
+    gradient=_gradient("softmax_grad"),
+    joins=RowOp.kSoftmax,
 )
 def softmax(x: Tensor, axis: int = -1) -> Attributes:
     """Return `exp(x)` divided by its sum along an axis, as `scipy.special.softmax`, without overflow.
@@ -56,13 +47,13 @@ def softmax(x: Tensor, axis: int = -1) -> Attributes:
 
     A NaN or +inf, or only -inf, makes all results along the axis NaN. SciPy's function uses all axes by default.
     """
-    return _resolved(x, axis)
+    return {"axis": axis_of(x, "x", axis)}
 
 
 @operator(
     shape=_shape,
     dtype=SameAs("x"),
-    signatures=_signatures,
+    signatures=signatures_beside,
     gradient=_gradient("log_softmax_grad"),
     joins=RowOp.kLogSoftmax,
 )
@@ -71,28 +62,33 @@ def log_softmax(x: Tensor, axis: int = -1) -> Attributes:
 
     x, axis, out: as of `softmax`.
     """
-    return _resolved(x, axis)
+    return {"axis": axis_of(x, "x", axis)}
 
 
-_PERMUTE = primitive_exists(PermuteFactory, 3)
-
-
-def _softmax_kernel(calls: Calls, softmax: Any, permute: Any) -> Plan:
-    """Return one launch, between two launches of Permute if the axis is not the last one."""
-    (shape,), axis, dtype = calls.shapes, calls.attributes["axis"], calls.subject.data_types["x"].dtype
-    outer, cols, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+def _row_kernel(operands: Sequence[str], calls: Calls, of_rows: Any, permute: Any) -> Plan:
+    """Return one launch; if the axis is not the last one, Permute moves it there and back."""
+    dtype = calls.subject.data_types[operands[0]].dtype
+    outer, cols, inner = around(calls.shapes[0], calls.attributes["axis"])
+    given = [Placeholder(k) for k in range(len(operands))]
     if inner == 1:
-        return Plan(Launch(softmax, outer, cols, Placeholder(0), RESULT))
-
-    turned = Temporary((outer, inner, cols), dtype)
+        return Plan(Launch(of_rows, outer, cols, *given, RESULT))
+    turned = [Temporary((outer, inner, cols), dtype) for _ in operands]
     return Plan(
-        Launch(permute, dtype, (outer, cols, inner), Placeholder(0), (0, 2, 1), turned),
-        Launch(softmax, outer * inner, cols, turned, turned),
-        Launch(permute, dtype, (outer, inner, cols), turned, (0, 2, 1), RESULT),
+        *(
+            Launch(permute, dtype, (outer, cols, inner), one, (0, 2, 1), to, names={"src": name})
+            for name, one, to in zip(operands, given, turned, strict=True)
+        ),
+        Launch(of_rows, outer * inner, cols, *turned, turned[-1]),
+        Launch(permute, dtype, (outer, inner, cols), turned[-1], (0, 2, 1), RESULT),
     )
 
 
-_NAMES: dict[str, Any] = {"src": "x", "y": "out", "dst": "out", "cols": "x.shape", "rows": "x.shape"}
-for _name, _factory in (("softmax", SoftmaxFactory), ("log_softmax", LogSoftmaxFactory)):
-    _exists, _kernel = primitive_exists(_factory, data_type("x")), f"{_factory.primitive.__name__}Kernel"
-    launching(_name, _exists, _PERMUTE, name=_kernel, **_NAMES)(_softmax_kernel)
+def launching_by_rows(name: str, factory: type[Factory[Any]], operands: Sequence[str], result: str) -> None:
+    """Register the kernel of an operator along an axis, whose primitive has these operands and this result."""
+    exists, kernel = primitive_exists(factory, data_type(operands[0])), f"{factory.primitive.__name__}Kernel"
+    names: dict[str, Any] = dict.fromkeys(("rows", "cols"), f"{operands[0]}.shape") | {result: "out", "dst": "out"}
+    launching(name, exists, primitive_exists(PermuteFactory, 3), name=kernel, **names)(partial(_row_kernel, operands))
+
+
+launching_by_rows("softmax", SoftmaxFactory, ("x",), "y")
+launching_by_rows("log_softmax", LogSoftmaxFactory, ("x",), "y")

@@ -19,7 +19,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.declare.type_rules import Always
 from ep.ops.kernels import Calls, Launch, Plan, Predicate, attribute, data_type, launching, primitive_exists
 from ep.ops.sbp_signatures import signature
-from ep.ops.shapes import from_front
+from ep.ops.shapes import around, axis_of, from_front
 from ep.sbp import Problem, SbpSignature, Split
 
 _PLACES = Always(DataType.kInt64)
@@ -52,13 +52,6 @@ def _extreme(x: Tensor, axis: Any, keepdims: Any) -> Attributes:
     if 0 in (shape if axis is None else (shape[axis],)) and 0 not in _shape_of_extreme([shape], attributes)[0]:
         raise ValueError(f"x of shape {shape} has no elements{'' if axis is None else f' along axis {axis}'}")
     return attributes
-
-
-def _axis(x: Tensor, axis: Any) -> int:
-    num_dims = len(x.shape)
-    if num_dims == 0:
-        raise ValueError("x has no axes; one is needed")
-    return from_front(axis, "axis", num_dims, num_dims)
 
 
 @operator(shape=_shape_of_extreme, dtype=_PLACES, signatures=_signatures)
@@ -96,7 +89,7 @@ def argsort(x: Tensor, axis: int = -1, descending: bool = False, stable: bool = 
     out: where to put the result, an array of its shape and of int64.
     """
     as_truth(stable, "stable")
-    return {"axis": _axis(x, axis), "descending": as_truth(descending, "descending")}
+    return {"axis": axis_of(x, "x", axis), "descending": as_truth(descending, "descending")}
 
 
 @operator(shape=_shape_of_places, dtype=_PLACES, signatures=_signatures)
@@ -107,7 +100,7 @@ def argtopk(x: Tensor, k: int, axis: int = -1, largest: bool = True) -> Attribut
     k: the number of places, at most as many as there are elements along the axis.
     largest: False for the least elements, the least first.
     """
-    axis, count = _axis(x, axis), as_count(k, "k")
+    axis, count = axis_of(x, "x", axis), as_count(k, "k")
     if count > x.shape[axis]:
         raise ValueError(f"k is {count}; x of shape {tuple(x.shape)} has {x.shape[axis]} elements along axis {axis}")
     return {"k": count, "axis": axis, "largest": as_truth(largest, "largest")}
@@ -146,8 +139,7 @@ def _sort_kernel(calls: Calls, arg_sort: Any) -> Plan:
     if axis is None:
         shape, axis = (math.prod(shape),), 0
     num_places = 1 if "keepdims" in attributes else attributes.get("k", shape[axis])
-    sizes = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
-    return Plan(Launch(arg_sort, *sizes, num_places, Placeholder(0), RESULT))
+    return Plan(Launch(arg_sort, *around(shape, axis), num_places, Placeholder(0), RESULT))
 
 
 def _register(name: str, order: SortOrder, when: Predicate | None = None) -> None:
