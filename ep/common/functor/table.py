@@ -1,9 +1,9 @@
 """The table of functor makers: for each op and kind of numbers, the maker of its meaning."""
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 
-from ep.common.functor.math_library import Maker
+from ep.common.functor.math_library import Function, Maker, MathLibrary
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_table import OPS
@@ -33,6 +33,25 @@ def functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -
         return maker
 
     return declare
+
+
+def plain_functor(*ops: UnaryOp | BinaryOp, kinds: tuple[Kind, ...] = (Kind.FLOAT,)) -> Callable[[Function], Function]:
+    """Declare the decorated function itself as the meaning of `ops`, as `functor` does: it needs no MathLibrary."""
+
+    def declare(function: Function) -> Function:
+        functor(*ops, kinds=kinds)(_maker_of(function))
+        return function
+
+    return declare
+
+
+@cache
+def _maker_of(function: Function) -> Maker:
+    @wraps(function)
+    def maker(m: MathLibrary) -> Function:
+        return function
+
+    return maker
 
 
 def functor_maker(op: UnaryOp | BinaryOp, kind: Kind) -> Maker:

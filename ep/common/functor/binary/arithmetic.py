@@ -4,59 +4,39 @@ import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.stable import by_precision, exact_product
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
 
-@functor(BinaryOp.kAdd, kinds=(Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX))
-def add(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kAdd, kinds=(Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX))
+def add(a: Scalar, b: Scalar) -> Scalar:
     """a + b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a + b
-
-    return f
+    return a + b
 
 
-@functor(BinaryOp.kSub, kinds=(Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX))
-def sub(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kSub, kinds=(Kind.INTEGER, Kind.FLOAT, Kind.COMPLEX))
+def sub(a: Scalar, b: Scalar) -> Scalar:
     """a - b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a - b
-
-    return f
+    return a - b
 
 
-@functor(BinaryOp.kMul, kinds=(Kind.INTEGER, Kind.FLOAT))
-def mul(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kMul, kinds=(Kind.INTEGER, Kind.FLOAT))
+def mul(a: Scalar, b: Scalar) -> Scalar:
     """a b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a * b
-
-    return f
+    return a * b
 
 
-@functor(BinaryOp.kMul, kinds=(Kind.COMPLEX,))
-def complex_mul(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kMul, kinds=(Kind.COMPLEX,))
+def complex_mul(a: Scalar, b: Scalar) -> Scalar:
     """a b by the textbook formula, as NumPy has it, without C99's recovery of infinities."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
-
-    return f
+    return complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
 
 
-@functor(BinaryOp.kDiv)
-def div(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kDiv)
+def div(a: Scalar, b: Scalar) -> Scalar:
     """a / b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a / b
-
-    return f
+    return a / b
 
 
 def smith_div(m: MathLibrary) -> Function:
@@ -129,24 +109,16 @@ def complex_div(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kMax)
-def maximum(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kMax)
+def maximum(a: Scalar, b: Scalar) -> Scalar:
     """Return the larger one, b where they are equal; NaN if either is."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return b if (a <= b) | (b != b) else a
-
-    return f
+    return b if (a <= b) | (b != b) else a
 
 
-@functor(BinaryOp.kMin)
-def minimum(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kMin)
+def minimum(a: Scalar, b: Scalar) -> Scalar:
     """Return the smaller one, b where they are equal; NaN if either is."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return b if (a >= b) | (b != b) else a
-
-    return f
+    return b if (a >= b) | (b != b) else a
 
 
 @functor(BinaryOp.kPow)
@@ -205,54 +177,34 @@ def trunc_div(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kAdd, BinaryOp.kMax, kinds=(Kind.BOOL,))
-def bool_or(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kAdd, BinaryOp.kMax, kinds=(Kind.BOOL,))
+def bool_or(a: Scalar, b: Scalar) -> Scalar:
     """a or b: the sum and the maximum, converted to bool."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a | b
-
-    return f
+    return a | b
 
 
-@functor(BinaryOp.kSub, kinds=(Kind.BOOL,))
-def bool_xor(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kSub, kinds=(Kind.BOOL,))
+def bool_xor(a: Scalar, b: Scalar) -> Scalar:
     """a exclusive-or b: the difference, converted to bool."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a ^ b
-
-    return f
+    return a ^ b
 
 
-@functor(
+@plain_functor(
     *(BinaryOp.kMul, BinaryOp.kMin, BinaryOp.kDiv, BinaryOp.kFloorDiv, BinaryOp.kTruncDiv),
     kinds=(Kind.BOOL,),
 )
-def bool_and(m: MathLibrary) -> Function:
+def bool_and(a: Scalar, b: Scalar) -> Scalar:
     """a and b: the product, the minimum, and the quotient, with 0 for a zero divisor."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a & b
-
-    return f
+    return a & b
 
 
-@functor(BinaryOp.kFmod, BinaryOp.kFloorMod, kinds=(Kind.BOOL,))
-def bool_mod(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kFmod, BinaryOp.kFloorMod, kinds=(Kind.BOOL,))
+def bool_mod(a: Scalar, b: Scalar) -> Scalar:
     """False: the remainder by 1, and the result for a zero divisor."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return False
-
-    return f
+    return False
 
 
-@functor(BinaryOp.kPow, kinds=(Kind.BOOL,))
-def bool_pow(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kPow, kinds=(Kind.BOOL,))
+def bool_pow(a: Scalar, b: Scalar) -> Scalar:
     """a^b of 0 and 1; 0^0 = 1."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a | (not b)
-
-    return f
+    return a | (not b)

@@ -3,91 +3,59 @@
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
 _REAL = (Kind.BOOL, Kind.INTEGER, Kind.FLOAT)
 
 
-@functor(BinaryOp.kEqual, kinds=_REAL)
-def equal(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kEqual, kinds=_REAL)
+def equal(a: Scalar, b: Scalar) -> Scalar:
     """a = b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a == b
-
-    return f
+    return a == b
 
 
-@functor(BinaryOp.kEqual, kinds=(Kind.COMPLEX,))
-def complex_equal(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kEqual, kinds=(Kind.COMPLEX,))
+def complex_equal(a: Scalar, b: Scalar) -> Scalar:
     """Whether both parts are equal."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return (a.real == b.real) & (a.imag == b.imag)
-
-    return f
+    return (a.real == b.real) & (a.imag == b.imag)
 
 
-@functor(BinaryOp.kNotEqual, kinds=_REAL)
-def not_equal(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kNotEqual, kinds=_REAL)
+def not_equal(a: Scalar, b: Scalar) -> Scalar:
     """a != b, true with NaN."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a != b
-
-    return f
+    return a != b
 
 
-@functor(BinaryOp.kNotEqual, kinds=(Kind.COMPLEX,))
-def complex_not_equal(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kNotEqual, kinds=(Kind.COMPLEX,))
+def complex_not_equal(a: Scalar, b: Scalar) -> Scalar:
     """Whether one of the parts differs; true with NaN."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return (a.real != b.real) | (a.imag != b.imag)
-
-    return f
+    return (a.real != b.real) | (a.imag != b.imag)
 
 
-@functor(BinaryOp.kLessThan, kinds=_REAL)
-def less_than(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kLessThan, kinds=_REAL)
+def less_than(a: Scalar, b: Scalar) -> Scalar:
     """a < b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a < b
-
-    return f
+    return a < b
 
 
-@functor(BinaryOp.kLessEqual, kinds=_REAL)
-def less_equal(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kLessEqual, kinds=_REAL)
+def less_equal(a: Scalar, b: Scalar) -> Scalar:
     """a <= b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a <= b
-
-    return f
+    return a <= b
 
 
-@functor(BinaryOp.kGreaterThan, kinds=_REAL)
-def greater_than(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kGreaterThan, kinds=_REAL)
+def greater_than(a: Scalar, b: Scalar) -> Scalar:
     """a > b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a > b
-
-    return f
+    return a > b
 
 
-@functor(BinaryOp.kGreaterEqual, kinds=_REAL)
-def greater_equal(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kGreaterEqual, kinds=_REAL)
+def greater_equal(a: Scalar, b: Scalar) -> Scalar:
     """a >= b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a >= b
-
-    return f
+    return a >= b
 
 
 @functor(BinaryOp.kIsClose)
@@ -112,12 +80,8 @@ def is_close_equal_nan(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kIsClose, BinaryOp.kIsCloseEqualNan, kinds=(Kind.BOOL, Kind.INTEGER))
-def integer_is_close(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kIsClose, BinaryOp.kIsCloseEqualNan, kinds=(Kind.BOOL, Kind.INTEGER))
+def integer_is_close(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
     """|a - b| <= atol + rtol |b|, or a = b, in float64."""
-
-    def f(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
-        p, q = np.float64(a), np.float64(b)
-        return (p == q) | (abs(p - q) <= atol + rtol * abs(q))
-
-    return f
+    p, q = np.float64(a), np.float64(b)
+    return (p == q) | (abs(p - q) <= atol + rtol * abs(q))

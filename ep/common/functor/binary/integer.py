@@ -8,7 +8,7 @@ dividend, on -1.
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -17,24 +17,16 @@ def _is_signed(m: MathLibrary) -> bool:
     return issubclass(m.T, np.signedinteger)
 
 
-@functor(BinaryOp.kMax, kinds=(Kind.INTEGER,))
-def maximum(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kMax, kinds=(Kind.INTEGER,))
+def maximum(a: Scalar, b: Scalar) -> Scalar:
     """Return the larger one."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a if a > b else b
-
-    return f
+    return a if a > b else b
 
 
-@functor(BinaryOp.kMin, kinds=(Kind.INTEGER,))
-def minimum(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kMin, kinds=(Kind.INTEGER,))
+def minimum(a: Scalar, b: Scalar) -> Scalar:
     """Return the smaller one."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a if a < b else b
-
-    return f
+    return a if a < b else b
 
 
 @functor(BinaryOp.kFloorDiv, kinds=(Kind.INTEGER,))

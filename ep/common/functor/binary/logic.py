@@ -1,7 +1,7 @@
 """Logic on truth values (a number is true unless it is zero) and on bits."""
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -41,34 +41,22 @@ def logical_xor(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kLogicalAnd, kinds=(Kind.BOOL,))
-@functor(BinaryOp.kBitwiseAnd, kinds=(Kind.BOOL, Kind.INTEGER))
-def bitwise_and(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kLogicalAnd, kinds=(Kind.BOOL,))
+@plain_functor(BinaryOp.kBitwiseAnd, kinds=(Kind.BOOL, Kind.INTEGER))
+def bitwise_and(a: Scalar, b: Scalar) -> Scalar:
     """a & b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a & b
-
-    return f
+    return a & b
 
 
-@functor(BinaryOp.kLogicalOr, kinds=(Kind.BOOL,))
-@functor(BinaryOp.kBitwiseOr, kinds=(Kind.BOOL, Kind.INTEGER))
-def bitwise_or(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kLogicalOr, kinds=(Kind.BOOL,))
+@plain_functor(BinaryOp.kBitwiseOr, kinds=(Kind.BOOL, Kind.INTEGER))
+def bitwise_or(a: Scalar, b: Scalar) -> Scalar:
     """a | b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a | b
-
-    return f
+    return a | b
 
 
-@functor(BinaryOp.kLogicalXor, kinds=(Kind.BOOL,))
-@functor(BinaryOp.kBitwiseXor, kinds=(Kind.BOOL, Kind.INTEGER))
-def bitwise_xor(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kLogicalXor, kinds=(Kind.BOOL,))
+@plain_functor(BinaryOp.kBitwiseXor, kinds=(Kind.BOOL, Kind.INTEGER))
+def bitwise_xor(a: Scalar, b: Scalar) -> Scalar:
     """a ^ b."""
-
-    def f(a: Scalar, b: Scalar) -> Scalar:
-        return a ^ b
-
-    return f
+    return a ^ b

@@ -9,7 +9,7 @@ import math
 from ep.common.functor.binary.gradient import exp2_product, exp_product, root_of_gaussian, square_product
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
 from ep.common.functor.stable import by_precision
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.common.functor.unary.special import digamma, trigamma
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -186,14 +186,10 @@ def exp2_backward(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kLogBackwardWithDyX)
-def log_backward(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kLogBackwardWithDyX)
+def log_backward(dy: Scalar, x: Scalar) -> Scalar:
     """dy / x."""
-
-    def f(dy: Scalar, x: Scalar) -> Scalar:
-        return dy / x
-
-    return f
+    return dy / x
 
 
 @functor(BinaryOp.kLog2BackwardWithDyX)

@@ -2,18 +2,14 @@
 
 from ep.common.functor.binary.gradient import unless_nan
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.primitive.binary_op import BinaryOp
 
 
-@functor(BinaryOp.kIdentityBackwardWithDyX)
-def identity_backward(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kIdentityBackwardWithDyX)
+def identity_backward(dy: Scalar, x: Scalar) -> Scalar:
     """dy; x is not used."""
-
-    def f(dy: Scalar, x: Scalar) -> Scalar:
-        return dy
-
-    return f
+    return dy
 
 
 @functor(BinaryOp.kReluBackwardWithDyX, BinaryOp.kReluBackwardWithDyY)

@@ -3,7 +3,7 @@
 from ep.common.functor.binary.arithmetic import complex_div
 from ep.common.functor.binary.gradient import quotient, unless_nan
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.common.functor.unary.complex import sqrt as complex_sqrt
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
@@ -68,12 +68,8 @@ def rsqrt_backward(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kSquareBackwardWithDyX)
-def square_backward(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kSquareBackwardWithDyX)
+def square_backward(dy: Scalar, x: Scalar) -> Scalar:
     """2 x dy."""
-
-    def f(dy: Scalar, x: Scalar) -> Scalar:
-        p = x * dy
-        return p + p
-
-    return f
+    p = x * dy
+    return p + p

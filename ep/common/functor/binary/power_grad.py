@@ -4,7 +4,7 @@ import numpy as np
 
 from ep.common.functor.binary.gradient import square_product, unless_nan
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.binary_op import BinaryOp
 
@@ -73,11 +73,7 @@ def integer_base_power_grad(m: MathLibrary) -> Function:
     return f
 
 
-@functor(BinaryOp.kScalarExpPowerGrad, kinds=(Kind.BOOL, Kind.INTEGER))
-def integer_exp_power_grad(m: MathLibrary) -> Function:
+@plain_functor(BinaryOp.kScalarExpPowerGrad, kinds=(Kind.BOOL, Kind.INTEGER))
+def integer_exp_power_grad(x: Scalar, dy: Scalar, c: Scalar) -> Scalar:
     """c^x ln(c) dy in float64."""
-
-    def f(x: Scalar, dy: Scalar, c: Scalar) -> Scalar:
-        return c ** np.float64(x) * np.log(c) * np.float64(dy)
-
-    return f
+    return c ** np.float64(x) * np.log(c) * np.float64(dy)

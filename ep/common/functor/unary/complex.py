@@ -5,39 +5,27 @@ import math
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.unary_op import UnaryOp
 
 
-@functor(UnaryOp.kConj, kinds=(Kind.COMPLEX,))
-def conj(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kConj, kinds=(Kind.COMPLEX,))
+def conj(z: Scalar) -> Scalar:
     """Return the complex conjugate: the imaginary part is negated."""
-
-    def f(z: Scalar) -> Scalar:
-        return complex(z.real, -z.imag)
-
-    return f
+    return complex(z.real, -z.imag)
 
 
-@functor(UnaryOp.kReal, kinds=(Kind.COMPLEX,))
-def real(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kReal, kinds=(Kind.COMPLEX,))
+def real(z: Scalar) -> Scalar:
     """Return the real part."""
-
-    def f(z: Scalar) -> Scalar:
-        return z.real
-
-    return f
+    return z.real
 
 
-@functor(UnaryOp.kImag, kinds=(Kind.COMPLEX,))
-def imag(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kImag, kinds=(Kind.COMPLEX,))
+def imag(z: Scalar) -> Scalar:
     """Return the imaginary part."""
-
-    def f(z: Scalar) -> Scalar:
-        return z.imag
-
-    return f
+    return z.imag
 
 
 @functor(UnaryOp.kRealGrad)

@@ -3,7 +3,7 @@
 import math
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -41,14 +41,10 @@ def nan_assign(m: MathLibrary) -> Function:
     return f
 
 
-@functor(UnaryOp.kIsNan)
-def is_nan(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kIsNan)
+def is_nan(x: Scalar) -> Scalar:
     """Return whether x is a NaN."""
-
-    def f(x: Scalar) -> Scalar:
-        return x != x
-
-    return f
+    return x != x
 
 
 @functor(UnaryOp.kIsInf)
@@ -73,41 +69,25 @@ def is_finite(m: MathLibrary) -> Function:
     return f
 
 
-@functor(UnaryOp.kIsNan, UnaryOp.kIsInf, kinds=(Kind.INTEGER,))
-def never(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kIsNan, UnaryOp.kIsInf, kinds=(Kind.INTEGER,))
+def never(x: Scalar) -> Scalar:
     """False: an integer is always finite."""
-
-    def f(x: Scalar) -> Scalar:
-        return False
-
-    return f
+    return False
 
 
-@functor(UnaryOp.kIsFinite, kinds=(Kind.INTEGER,))
-def always(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kIsFinite, kinds=(Kind.INTEGER,))
+def always(x: Scalar) -> Scalar:
     """True: an integer is always finite."""
-
-    def f(x: Scalar) -> Scalar:
-        return True
-
-    return f
+    return True
 
 
-@functor(UnaryOp.kBitwiseNot, kinds=(Kind.INTEGER,))
-def bitwise_not(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kBitwiseNot, kinds=(Kind.INTEGER,))
+def bitwise_not(x: Scalar) -> Scalar:
     """Return x with every bit inverted."""
-
-    def f(x: Scalar) -> Scalar:
-        return ~x
-
-    return f
+    return ~x
 
 
-@functor(UnaryOp.kBitwiseNot, kinds=(Kind.BOOL,))
-def bool_not(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kBitwiseNot, kinds=(Kind.BOOL,))
+def bool_not(x: Scalar) -> Scalar:
     """Return x with its only bit inverted."""
-
-    def f(x: Scalar) -> Scalar:
-        return not x
-
-    return f
+    return not x

@@ -2,43 +2,10 @@
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, Maker, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.math_library import ELEMENTARY, Function, Maker, MathLibrary, Scalar
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.unary_op import UnaryOp
-
-_ELEMENTARY = {
-    UnaryOp.kExp: "exp",
-    UnaryOp.kExp2: "exp2",
-    UnaryOp.kExpm1: "expm1",
-    UnaryOp.kLog: "log",
-    UnaryOp.kLog2: "log2",
-    UnaryOp.kLog10: "log10",
-    UnaryOp.kLog1p: "log1p",
-    UnaryOp.kSqrt: "sqrt",
-    UnaryOp.kRsqrt: "rsqrt",
-    UnaryOp.kSin: "sin",
-    UnaryOp.kCos: "cos",
-    UnaryOp.kTan: "tan",
-    UnaryOp.kAsin: "asin",
-    UnaryOp.kAcos: "acos",
-    UnaryOp.kAtan: "atan",
-    UnaryOp.kSinh: "sinh",
-    UnaryOp.kCosh: "cosh",
-    UnaryOp.kTanh: "tanh",
-    UnaryOp.kAsinh: "asinh",
-    UnaryOp.kAcosh: "acosh",
-    UnaryOp.kAtanh: "atanh",
-    UnaryOp.kErf: "erf",
-    UnaryOp.kErfc: "erfc",
-    UnaryOp.kLgamma: "lgamma",
-    UnaryOp.kFloor: "floor",
-    UnaryOp.kCeil: "ceil",
-    UnaryOp.kTrunc: "trunc",
-    # Both round ties to even, as upstream does.
-    UnaryOp.kRint: "rint",
-    UnaryOp.kRound: "rint",
-}
 
 
 def _elementary(name: str) -> Maker:
@@ -53,18 +20,16 @@ def _elementary(name: str) -> Maker:
     return maker
 
 
-for _op, _name in _ELEMENTARY.items():
-    functor(_op)(_elementary(_name))
+for _op in UnaryOp:
+    if (_name := _op.name.removeprefix("k").lower()) in ELEMENTARY:
+        functor(_op)(_elementary(_name))
+functor(UnaryOp.kRound)(_elementary("rint"))  # both round ties to even, as upstream does
 
 
-@functor(UnaryOp.kIdentity, UnaryOp.kCast, kinds=tuple(Kind))
-def identity(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kIdentity, UnaryOp.kCast, kinds=tuple(Kind))
+def identity(x: Scalar) -> Scalar:
     """x; a result of another type is converted when it is stored."""
-
-    def f(x: Scalar) -> Scalar:
-        return x
-
-    return f
+    return x
 
 
 @functor(UnaryOp.kAbs, kinds=(Kind.FLOAT, Kind.INTEGER))
@@ -86,14 +51,10 @@ def absolute(m: MathLibrary) -> Function:
     return signed if issubclass(m.T, np.signedinteger) else unsigned
 
 
-@functor(UnaryOp.kNegative, kinds=(Kind.FLOAT, Kind.COMPLEX))
-def negative(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kNegative, kinds=(Kind.FLOAT, Kind.COMPLEX))
+def negative(x: Scalar) -> Scalar:
     """-x."""
-
-    def f(x: Scalar) -> Scalar:
-        return -x
-
-    return f
+    return -x
 
 
 @functor(UnaryOp.kSign)
@@ -107,14 +68,10 @@ def sign(m: MathLibrary) -> Function:
     return f
 
 
-@functor(UnaryOp.kSquare)
-def square(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kSquare)
+def square(x: Scalar) -> Scalar:
     """x^2."""
-
-    def f(x: Scalar) -> Scalar:
-        return x * x
-
-    return f
+    return x * x
 
 
 @functor(UnaryOp.kReciprocal)

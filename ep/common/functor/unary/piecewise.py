@@ -3,7 +3,7 @@
 import numpy as np
 
 from ep.common.functor.math_library import Function, MathLibrary, Scalar
-from ep.common.functor.table import functor
+from ep.common.functor.table import functor, plain_functor
 from ep.include.number_kind import Kind
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -44,24 +44,16 @@ def leaky_relu(m: MathLibrary) -> Function:
     return f
 
 
-@functor(UnaryOp.kThreshold)
-def threshold(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kThreshold)
+def threshold(x: Scalar, limit: Scalar, value: Scalar) -> Scalar:
     """`value` up to the limit, x above."""
-
-    def f(x: Scalar, limit: Scalar, value: Scalar) -> Scalar:
-        return value if x <= limit else x
-
-    return f
+    return value if x <= limit else x
 
 
-@functor(UnaryOp.kHardTanh)
-def hard_tanh(m: MathLibrary) -> Function:
+@plain_functor(UnaryOp.kHardTanh)
+def hard_tanh(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
     """x clamped to low ... high; low is tested first."""
-
-    def f(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
-        return low if x <= low else (high if x >= high else x)
-
-    return f
+    return low if x <= low else (high if x >= high else x)
 
 
 @functor(UnaryOp.kHardSigmoid)
