@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any
 
 from ep.common.notice import Wait
@@ -41,7 +40,6 @@ class Program:
         self.borrowed = [one for one in self.results if one in borrowed - self.numbers]
         groups = enumerate(self.schedule.groups)
         self._written_by = {one: k for k, group in groups if group.structure for one in group.results}
-        self._may_write = cache(self._kernel_may_write)
         self.has_memory = has_memory
         self._trace, self._has_run = trace, False
         self.lowered = Lowering(self, trace)
@@ -188,7 +186,7 @@ class Program:
             error.rename({"out": name})
             raise
 
-    def _kernel_may_write(self, result: int, source: int) -> bool:
+    def _may_write(self, result: int, source: int) -> bool:
         """Return whether a kernel may write a result over the source: it is the last reader, element by element."""
         if result not in self._written_by or source in self._viewed:
             return False

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
-from ep.include.data_type import DataType
+from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.expression import ExpressionFactory
@@ -105,7 +105,8 @@ def resample(x: Tensor, places: Indices, weights: Tensor, axis: int = 0) -> Attr
         raise ValueError(
             f"weights has shape {tuple(weights.shape)}, places has {tuple(places.shape)}; both must be equal"
         )
-    if weights.dtype != (expected := x.dtype if x.dtype.itemsize >= 4 else DataType.kFloat.dtype):
+    kind = as_data_type(x.dtype)
+    if kind in FLOATS and weights.dtype != (expected := arithmetic_of(kind).dtype):  # kernels refuse other types of x
         raise TypeError(f"weights has dtype {weights.dtype}; for x of {x.dtype} it must be {expected}")
     return {"axis": along}
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.include.arrays import Placed
 from ep.include.data_type import as_data_type
 from ep.include.number_kind import COMPLEXES
 from ep.ops.declare.function import FUNCTIONS
@@ -48,12 +49,12 @@ def wide(x: Any) -> Any:
     return in_type(x, np.dtype(np.complex128 if as_data_type(x.dtype) in COMPLEXES else np.float64))
 
 
-def over_size(x: Any, size: float) -> Any:
+def over_size(x: Any, size: Any) -> Any:
     """Return an array divided by a number that depends on shapes."""
-    arrays = arrays_of((x,), ("x",))
-    buffer = arrays.as_buffer(x, "x")
-    number = arrays.size(as_weak(size, buffer.dtype, "size"))
-    return arrays.compute(operator_named("div"), [buffer, number], {}, None)[0]
+    operands = x.operands if isinstance(x, Placed) else None
+    if operands is not None:
+        size = operands.size(as_weak(size, x.dtype, "size"))
+    return FUNCTIONS["div"](x, size)
 
 
 def computed(name: str, x: Any, attributes: Attributes) -> Any:

@@ -103,6 +103,7 @@ FEW = {
     "scatter_rows": (1, lambda: ep.ops.scatter_rows(X, AT, X[:3])),
     "softmax_grad": (2, lambda: ep.ops.softmax_grad(y=X, dy=X)),
     "matmul": (4, lambda: ep.ops.matmul(X, X, transpose_x2=True)),
+    "var": (29, lambda: ep.ops.var(X, 1)),
 }
 
 

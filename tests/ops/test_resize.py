@@ -181,6 +181,7 @@ PLACES, WEIGHTS = np.zeros((2, 3), np.int64), np.ones((2, 3), np.float32)
         ("resample", (X, PLACES.astype("f4"), WEIGHTS), {}, TypeError, "places has dtype float32"),
         ("resample", (X, PLACES, WEIGHTS, 3), {}, ValueError, "axis is 3"),
         ("resample", (X.astype("i4"), PLACES, WEIGHTS.astype("i4")), {}, LookupError, "x and weights have dtype int32"),
+        ("resample", (X.astype("i1"), PLACES, WEIGHTS.astype("i1")), {}, LookupError, "x and weights have dtype int8"),
         ("resize", (X, (3, 3)), {}, ValueError, "sizes has 2 values; it must be one integer, or 1 of them"),
         ("resize", (X, -1), {}, ValueError, r"sizes\[0\] is -1"),
         ("resize", (X[0], 3), {}, ValueError, r"x has shape \(4, 9\); it must have a batch axis"),

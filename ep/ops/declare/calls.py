@@ -11,6 +11,7 @@ the next ones without a key, or, if an attribute is another object or an operand
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, NamedTuple
 
@@ -60,30 +61,18 @@ class Kept(NamedTuple):
     is_found: bool = False
 
 
+@dataclass(frozen=True, slots=True)
 class _Known:
-    """The calls of one function that a device does by itself, on arrays of that one device.
+    """The calls of one function that a device does by itself, on arrays of that one device. It is replaced as a whole,
+    since other threads may call the function meanwhile.
 
-    chosen: the kernels of these calls; None before the first call. find: see `CallFinder`.
+    chosen: the kernels of these calls; None before the first call. find: that of the finder.
     """
 
-    __slots__ = ("_arrays", "_finder", "chosen", "find")
-
-    def __init__(self) -> None:
-        self.chosen: Chosen | None = None
-        self.find: Function = lambda *args, **kwargs: UNKNOWN
-
-    def learned(self, chosen: Chosen, kept: Kept, operands: Sequence[Array]) -> Kept:
-        """Return a stored plan with the object by which the finder does the call, if the device does such calls."""
-        call: PlannedCall = kept.known
-        if self.chosen is not chosen:
-            finder = call.arrays.new_finder()
-            if finder is None:
-                return kept._replace(known=None)
-            self._arrays, self._finder, self.find = call.arrays, finder, finder.find
-            self.chosen = chosen  # last, since other threads may call the function
-        finder = self._finder
-        known = finder.known(call, operands) if call.arrays is self._arrays else None
-        return kept._replace(known=known, finder=None if known is None else finder)
+    chosen: Chosen | None = None
+    arrays: Any = None
+    finder: Any = None
+    find: Any = None
 
 
 def calling(
@@ -103,11 +92,24 @@ def calling(
     names = [one.name for one in inputs]
 
     def function(*args: Any, **kwargs: Any) -> Any:
-        if known_calls.chosen is declared.chosen:
-            result = known_calls.find(*args, **kwargs) if kwargs else known_calls.find(*args)
+        known = known_calls
+        if known.chosen is declared.chosen:
+            result = known.find(*args, **kwargs) if kwargs else known.find(*args)
             if result is not UNKNOWN:
                 return result
         return by_key(args, kwargs)
+
+    def learned(chosen: Chosen, kept: Kept, operands: Sequence[Array]) -> Kept:
+        """Return a stored plan with the object by which the finder does the call, if the device does such calls."""
+        nonlocal known_calls
+        call, present = kept.known, known_calls
+        if present.chosen is not chosen:
+            finder = call.arrays.new_finder()
+            if finder is None:
+                return kept._replace(known=None)
+            present = known_calls = _Known(chosen, call.arrays, finder, finder.find)
+        known = present.finder.known(call, operands) if call.arrays is present.arrays else None
+        return kept._replace(known=known, finder=None if known is None else present.finder)
 
     def by_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         chosen = declared.chosen
@@ -135,7 +137,7 @@ def calling(
             out = kwargs.get("out") if kwargs else None
             operands = given if with_number is None else with_number(given)
             if type(known) is PlannedCall:
-                kept = known_calls.learned(chosen, kept, operands)
+                kept = learned(chosen, kept, operands)
                 calls.put(key, kept)
                 known, finder = kept.known, kept.finder
             if finder is not None:
