@@ -16,11 +16,15 @@ from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, Temporary
 _STREAM, _ARRAYS, _UNREAD, _MADE = range(4)
 """The places of the stream, of the Arrays, of what nothing reads, and of the first value that is made in a call."""
 
+Draft: TypeAlias = tuple[Any, Any, Any, Any, Any]
+"""(function, arguments, dtype, place, origin): the value in the place becomes what the function, or the Launch, returns
+for the values in the places `arguments`, and for lists of these. Without a function, the value is new memory of the
+shape `arguments` and the dtype, or None without a shape. origin: the number of the step, and the names of its arguments
+in errors."""
+
 Item: TypeAlias = tuple[Any, Any, Any, Any, Any]
-"""(function, picked, also, place, origin): the value in the place becomes what the function returns. `picked` picks its
-arguments from the values; with `also`, they are the stream, and the two lists that both pick. Without a function, the
-value is new memory of the shape `picked` and the dtype `also`, or None without a shape. origin: the number of the step,
-and the names of its arguments in errors."""
+"""(function, picked, also, place, origin): a Draft whose arguments `picked` picks from the values; with `also`, they
+are the stream, and the two lists that both pick."""
 
 
 class Loop:
@@ -29,7 +33,8 @@ class Loop:
     The values are the stream and the Arrays, then what is fixed: a place for what nothing reads, one for each value
     that is made in a call, and the constants; then the operands, and last the results from the last to the first.
 
-    returned: the places of the values that are read after the last step. copy, late: those of a `Plan`.
+    fixed, made: the fixed values behind the stream and the Arrays, and the places of those that a call makes. drafts:
+    what is done. returned: the places of the values that are read after the last step. copy, late: those of a `Plan`.
     """
 
     copy: Any = None
@@ -48,7 +53,8 @@ class Loop:
         found = uses(steps, returned)
         made = [one for one in found if not isinstance(one, Placeholder) and one not in self._numbers]
         self._places = {one: _MADE + k for k, one in enumerate(made)}
-        self._fixed: list[Any] = [None] * (1 + len(made))
+        self.fixed: list[Any] = [None] * (1 + len(made))
+        self.made = range(_UNREAD, _MADE + len(made))
         # on a mesh, functions return all that is computed
         self._on_device = any(not isinstance(step, Call) or not step.returns for step in steps)
         first, last = [list[Value]() for _ in range(len(steps) + 1)], [list[int]() for _ in range(len(steps) + 1)]
@@ -56,7 +62,7 @@ class Loop:
             begin, end = found[one]
             first[begin].append(one)
             last[end].append(self._places[one])
-        drafts = list[Item]()
+        drafts = list[Draft]()
         for number, step in enumerate([*steps, None]):
             if isinstance(step, Call) and step.returns:
                 first[number] = [one for one in first[number] if one not in step.arguments[1]]
@@ -67,10 +73,10 @@ class Loop:
             drafts += [(None, None, (), place, (number, None)) for place in ended]
         self._allocates = any(function is None is not shape for function, shape, *_ in drafts)
         to_return = [self._fix(one) for one in returned]
-        self._operands = 2 + len(self._fixed)
+        self._operands = 2 + len(self.fixed)
         self.returned = [*map(self._place, to_return)]
-        self._drafts: list[Item] | None = [
-            draft if draft[0] is None else (draft[0], *self._picking(draft[1]), *draft[3:]) for draft in drafts
+        self.drafts: Sequence[Draft] | None = [
+            draft if draft[0] is None else (draft[0], [*map(self._place, draft[1])], *draft[2:]) for draft in drafts
         ]
         self._items, self._has_run = list[Item](), False
 
@@ -92,7 +98,7 @@ class Loop:
             items = self._told(items, launched)
         stream: Any = arrays.stream if self._on_device else None
         empty: Any = arrays.empty if self._allocates else None
-        values = [stream, arrays, *self._fixed, *operands, *(results if len(results) == 1 else results[::-1])]
+        values = [stream, arrays, *self.fixed, *operands, *(results if len(results) == 1 else results[::-1])]
         try:
             for function, picked, also, place, origin in items:  # noqa: B007  the origin is for an error
                 if also is None:
@@ -129,7 +135,10 @@ class Loop:
         """Return the items, with the methods of primitives. The first launch of a primitive may replace its method, so
         those of the second run are kept."""
         items = [
-            (one[0].primitive.Launch, *one[1:]) if isinstance(one[0], Launch) else one for one in self._drafts or ()
+            one
+            if one[0] is None
+            else (one[0].primitive.Launch if isinstance(one[0], Launch) else one[0], *_picking(one[1]), *one[3:])
+            for one in self.drafts or ()
         ]
         # not by assignment, which a plan refuses
         vars(self).update({"_items": items} if self._has_run else {"_has_run": True})
@@ -145,8 +154,8 @@ class Loop:
                 found.append((launched, _NOTHING, None, _UNREAD, item[-1]))
         return found
 
-    def _making(self, number: int, one: Any) -> Item:
-        """Return the draft of an item that makes a value: its arguments are values, and places of constants."""
+    def _making(self, number: int, one: Any) -> Draft:
+        """Return a draft that makes a value: its arguments are values, and places of constants."""
         place, fix, names = self._places[one], self._fix, None
         if isinstance(one, Temporary):
             return None, one.shape, one.dtype, place, (number, None)
@@ -161,8 +170,8 @@ class Loop:
             function, arguments = _viewed, [_ARRAYS, *map(fix, (one.source, one.places, one.axes, one.shape))]
         return function, arguments, None, place, (number, names)
 
-    def _doing(self, number: int, step: Launch | Call, ended: list[int]) -> Item:
-        """Return the draft of the item of a step. ended: the places of values that it is the last to use, of which it
+    def _doing(self, number: int, step: Launch | Call, ended: list[int]) -> Draft:
+        """Return the draft of a step. ended: the places of values that it is the last to use, of which it
         may take one: a launch returns None."""
         if isinstance(step, Launch):
             arguments = [_STREAM, *map(self._fix, step.arguments)]
@@ -180,8 +189,8 @@ class Loop:
             return argument
         if has_values(argument):
             return [*map(self._fix, argument)]
-        self._fixed.append(argument)
-        return 1 + len(self._fixed)
+        self.fixed.append(argument)
+        return 1 + len(self.fixed)
 
     def _place(self, value: Any) -> Any:
         """Return the place of a value, or the places of those in a list."""
@@ -192,18 +201,6 @@ class Loop:
         if isinstance(value, Placeholder):
             return -1 - value.result if value.number is None else self._operands + value.number
         return self._places[value] if value in self._places else self._operands + self._numbers[value]
-
-    def _picking(self, arguments: Sequence[Any]) -> tuple[Callable[[list[Any]], Sequence[Any]], Any]:
-        """Return the function that picks arguments from the values, and None; for a launch on two lists, the functions
-        that pick one each."""
-        places = [*map(self._place, arguments)]
-        if places[0] == _STREAM and [*map(type, places[1:])] == [list, list]:
-            written, read = (itemgetter(*some) if len(some) > 1 else itemgetter(_slice(some)) for some in places[1:])
-            return written, read
-        if len(places) == 1:
-            return itemgetter(_slice(places)), None
-        picked = [_slice(at) if type(at) is list else at for at in places]
-        return partial(_picked, places) if None in picked else itemgetter(*picked), None
 
 
 _NOTHING: Final = itemgetter(slice(0, 0))
@@ -236,6 +233,18 @@ def _filled(arrays: Any, number: Any) -> Array:
 
 def _buffer(arrays: Any, array: Array) -> Array:
     return arrays.as_buffer(array, "x")
+
+
+def _picking(places: Sequence[Any]) -> tuple[Callable[[list[Any]], Sequence[Any]], Any]:
+    """Return the function that picks values in places, and None; for a launch on two lists, the functions that pick one
+    each."""
+    if places[0] == _STREAM and [*map(type, places[1:])] == [list, list]:
+        written, read = (itemgetter(*some) if len(some) > 1 else itemgetter(_slice(some)) for some in places[1:])
+        return written, read
+    if len(places) == 1:
+        return itemgetter(_slice(places)), None
+    picked = [_slice(at) if type(at) is list else at for at in places]
+    return partial(_picked, places) if None in picked else itemgetter(*picked), None
 
 
 def _slice(places: Sequence[int]) -> slice | None:

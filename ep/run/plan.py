@@ -57,7 +57,7 @@ class Plan(Loop):
         for one in steps:
             found += one.steps if isinstance(one, Plan) else [one]
         copy, late = None if copy is None else Plan(copy), None if late is None else tuple(late)
-        vars(self).update(steps=tuple(found), copy=copy, late=late, _items=[], _drafts=None)
+        vars(self).update(steps=tuple(found), copy=copy, late=late, _items=[], drafts=None)
 
     def of(self, operands: Sequence[Value], *results: Value) -> Plan:
         """Return the plan with other values in the place of its operands and results, as a part of another plan.
@@ -133,7 +133,7 @@ class Plan(Loop):
         return all(map(is_repeatable, self.steps))
 
     def _bound(self) -> list[Item]:
-        if self._drafts is None:  # plans that are only parts of others never run; of two threads, each may do this
+        if self.drafts is None:  # plans that are only parts of others never run; of two threads, each may do this
             vars(self).update(vars(Loop(self.steps)))
         return super()._bound()
 

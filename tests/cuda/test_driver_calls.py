@@ -59,6 +59,7 @@ class Foreign:
         self.__cuda_array_interface__ = {{**buffer.__cuda_array_interface__, "stream": 1}}
 on_default_stream = Foreign(x), Foreign(o)
 array_of_ids = ep.ops.copy_to_device(np.arange(16), C)
+columns, given = array.reshape(16, 64), ep.ops.copy_to_device(np.ones(1024, np.float32), C)
 work = {{
     "relu": lambda: relu.Launch(stream, x, o, 1024),
     "add": lambda: add.Launch(stream, (4, 256), x, (4, 256), y, o),
@@ -70,6 +71,9 @@ work = {{
     "ops.relu": lambda: ep.ops.relu(array),
     "ops.add": lambda: ep.ops.add(array, array),
     "ops.gather": lambda: ep.ops.gather(array, array_of_ids),
+    "ops.softmax of columns": lambda: ep.ops.softmax(columns, axis=0),
+    "ops.add with out": lambda: ep.ops.add(array, array, out=given),
+    "ops.concat": lambda: ep.ops.concat([array, array]),
     "relu of arrays of the default stream": lambda: relu.Launch(stream, *on_default_stream, 1024),
     "relu on the default stream": lambda: relu.Launch(CudaStream.from_handle(1, 0), x, o, 1024),
 }}
@@ -95,7 +99,8 @@ print(json.dumps(found))
     for name, kernels in (("sum in two stages", 2), ("segment sum", 4)):
         # memory for what the first kernels compute is the stream's, unless launches are captured
         assert found[name] == {"cuLaunchKernel": kernels, "cuStreamIsCapturing": 1, "cuCtxGetCurrent": 1}, name
-    assert found["ops.relu"] == {"cuLaunchKernel": 1, "cuStreamIsCapturing": 1}
+    for name, kernels in (("ops.relu", 1), ("ops.add with out", 1), ("ops.softmax of columns", 3)):
+        assert found[name] == {"cuLaunchKernel": kernels, "cuStreamIsCapturing": 1}, name
     # CUDA orders the default stream with the streams of CreateStream, so no event is needed
     on_arrays = found["relu of arrays of the default stream"]
     assert on_arrays == {"cuLaunchKernel": 1, "cuPointerGetAttribute": 2}
@@ -136,9 +141,12 @@ print(json.dumps(found))
     most = {
         "relu of arrays of the default stream": 2,
         "relu on the default stream": 11,
-        "ops.relu": 32,
-        "ops.add": 35,
-        "ops.gather": 45,
+        "ops.relu": 8,
+        "ops.add": 8,
+        "ops.gather": 18,
+        "ops.softmax of columns": 18,
+        "ops.add with out": 4,
+        "ops.concat": 60,
     }
     for name, calls in found.items():
         assert calls <= most.get(name, 0), found

@@ -30,7 +30,7 @@ ANY_ARRAY: Final = object()
 _PER_CALL: Final = 8
 """The most launches that are recorded of calls that differ in their arrays alone, such as in the alignment of these."""
 
-_VALUES: Final = frozenset((int, float, bool, str, type(None), DataType))
+_VALUES: Final = frozenset((int, float, bool, str, type(None), DataType, *(type(one.dtype) for one in DataType)))
 """The types of arguments that are compared by value, or of which each value is one object."""
 
 
@@ -153,9 +153,9 @@ class Launched:
         if len(self._known) >= KEPT:
             self._known.clear()
         self._known[key] = ((words, key), *self._known.get(key, ())[: _PER_CALL - 1])
-        self._prepare_entry()
+        self.prepare_entry()
 
-    def _prepare_entry(self) -> None:
+    def prepare_entry(self) -> None:
         """Compile the code that known launches need, unless this has been done."""
 
         def install() -> None:

@@ -1,8 +1,5 @@
-"""Repeated calls of operators, run by compiled code: it compares the arguments, makes the result, and launches.
-
-A call is determined by the keys of its operands, which are arrays of operators, and by all its other arguments, which
-must be the same objects as before.
-"""
+"""Repeated calls of operators on arrays of operators, whose keys are compared. The steps of a call are those of its
+plan: compiled launches, which know those before, and functions that make arrays and check indices."""
 
 from __future__ import annotations
 
@@ -10,149 +7,136 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
-import numpy as np
-
 from ep.common.native.jit import jit
-from ep.common.native.object_layout import DATA, FIRST_SLOT, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
-from ep.common.native.python_calls import add_reference, as_bool, call, clear_error, compare, drop_reference
-from ep.common.native.python_function import bound_function
-from ep.common.native.recent_calls import RecentCalls
-from ep.common.native.words import load_word, stack_words, store_word
-from ep.cuda.device.slots import CALL_KEY
+from ep.common.native.known_calls import Known, KnownCalls, Steps, finding, known_call
+from ep.common.native.object_layout import TUPLE_ITEMS, TYPE
+from ep.common.native.python_calls import as_int64, clear_error, compare, error_occurred
+from ep.common.native.words import load_word
+from ep.cuda.device.slots import CALL_KEY, MEMORY
 from ep.cuda.launch.check import is_not_captured
 from ep.cuda.launch.code import as_int, compile_function
-from ep.cuda.launch.layout import ARRAY_TYPE
-from ep.include.arrays import CallFinder, Keyed, Placeholder, PlannedCall
-from ep.run.steps import Launch, has_values, values_in
+from ep.cuda.launch.known import Launched
+from ep.cuda.launch.layout import ARRAY_TYPE, TRUE
+from ep.include.arrays import Keyed, PlannedCall
+from ep.run.loop import Loop
+from ep.run.steps import Launch
 
-_MOST_OF_LAUNCH: Final = 16
 _EQUAL: Final = 2  # Py_EQ
+_ADDRESS, _MAY_WRITE = 0, 3  # items of an array's memory
 
-SHARED, STREAM, NUM_ARGS, NUM_NAMES, NUM_OPERANDS, NUM_ARGUMENTS, CODES = range(7)
-"""The words of a call; a code says what an argument of the launch is: an object, the result, or an operand."""
-
-_OBJECT, _RESULT, _OPERAND = -1, 0, 1
-
-_WORDS, _KEYS, _OTHERS, _NAMES, _EMPTY, _LAUNCH, _ARGUMENTS = range(7)
-"""The items of a call: its words, and the objects that compiled code reads."""
+SHARED, STREAM, NUM_OPERANDS, OUT_KEY, OUT_BYTES, OPERANDS = range(6)
+"""The words by which arrays are compared. The key of each operand and its bytes follow; for a number, two zeros."""
 
 
-class CudaCallFinder(CallFinder):
-    """A finder whose `find` is a C function that compares its arguments with the last 16 calls."""
+class CudaCallFinder(KnownCalls):
+    """The finder of calls on a GPU."""
 
     def __init__(self, shared: int, stream: int, empty: Callable[[Any, Any], Callable[[], Any] | None]) -> None:
         """shared: the address of the words that all primitives share; stream: the handle of the operators' stream.
-        empty: (shape, dtype) -> the function that makes a result while the stream is not captured; None if none does.
+        empty: (shape, dtype) -> the function that makes an array while the stream is not captured; None if none does.
         """
+        super().__init__(_finding())
         self._shared, self._stream, self._empty = shared, stream, empty
-        self._calls = RecentCalls()
-        self.find = bound_function("find", _finding(), self._calls)
 
-    def known(self, call: PlannedCall, operands: Sequence[Any]) -> tuple[Any, ...] | None:
-        launch = call.plan.steps[0] if len(call.plan.steps) == 1 else None
-        if call.in_sequence or call.many or not isinstance(launch, Launch) or launch.names or "out" in call.names:
+    def known(self, call: PlannedCall, operands: Sequence[Any]) -> Known | None:
+        results = [self._empty(shape, call.dtype) for shape in call.shapes]
+        steps = _steps(call, len(operands), self._empty, results)
+        if steps is None:
             return None
-        empty, arguments = self._empty(*call.shapes, call.dtype), (call.arrays.stream, *launch.arguments)
-        is_plain = all(isinstance(one, Placeholder) for one in values_in(launch)) and not any(
-            map(has_values, arguments)
-        )
-        is_plain &= all(isinstance(one, Keyed) for one in operands)  # others are numbers
-        if empty is None or not is_plain or any(map(has_values, arguments)) or len(arguments) > _MOST_OF_LAUNCH:
+        result: Any = results[0]
+        like = [one if isinstance(one, Keyed) else None for one in (result(), *operands)]  # others are numbers
+        keys = [(one.call_key, one.nbytes) if one is not None else (None, 0) for one in like]
+        words = [word for key, size in keys for word in (0 if key is None else id(key), size)]
+        of_device = self._shared, self._stream, len(operands), *words
+        return known_call(call, len(operands), of_device, steps, keys)
+
+
+def _steps(
+    call: PlannedCall, num_operands: int, empty: Callable[[Any, Any], Any], results: Sequence[Any]
+) -> Steps | None:
+    """Return the steps of a call; None for a plan with arrays without elements.
+
+    results: the functions that make them.
+    """
+    loop = Loop(call.plan.steps)
+    fixed, steps = [call.arrays.stream, call.arrays, *loop.fixed], list[tuple[Any, Sequence[Any], int]]()
+    end = len(fixed) + num_operands + len(results)
+    if "out" not in call.names:
+        steps += [(make, (), end - 1 - k) for k, make in enumerate(results)]
+    for function, arguments, dtype, place, _ in loop.drafts or ():
+        make = function
+        if isinstance(function, Launch):
+            if isinstance(function.primitive, Launched):
+                function.primitive.prepare_entry()  # this may replace Launch
+            make = function.primitive.Launch
+        if function is None and arguments is None:
+            steps.append((None, (), place))
+            continue
+        if function is None:
+            make, arguments = empty(arguments, dtype), ()
+        if make is None:
             return None
-        num_operands, others, names = len(operands), tuple(call.others), tuple(call.names)
-        sizes = self._shared, self._stream, num_operands + len(others), len(names), num_operands, len(arguments)
-        words = np.array([*sizes, *map(_code, arguments)], np.int64)
-        keys = tuple(one.call_key for one in operands)
-        return words, keys, others, names, empty, launch.primitive.Launch, arguments
-
-    def add(self, known: tuple[Any, ...]) -> None:
-        self._calls.add(known)
-
-
-def _code(argument: Any) -> int:
-    if isinstance(argument, Placeholder):
-        return _RESULT if argument.number is None else _OPERAND + argument.number
-    return _OBJECT
+        steps.append((make, [[at % end for at in one] if type(one) is list else one % end for one in arguments], place))
+    return None if None in results else Steps(fixed, loop.made, steps)
 
 
 @jit
-def _item(known, place):
-    return load_word(known + TUPLE_ITEMS, place)
-
-
-@jit
-def _is(known, words, args, num_args, names):
-    """Return whether a call is a known one. num_args: the number of positional arguments."""
-    num_names = 0 if names == 0 else load_word(names + TUPLE_LENGTH, 0)
-    if num_args + num_names != load_word(words, NUM_ARGS) or num_names != load_word(words, NUM_NAMES):
+def _is_equal(key, wanted):
+    """Return whether the key of an array, 0 without one, is equal to another one."""
+    if key == wanted:
+        return True
+    if key == 0:
         return False
-    for place in range(num_names):
-        if load_word(names + TUPLE_ITEMS, place) != _item(_item(known, _NAMES), place):
-            return False
-    num_operands = load_word(words, NUM_OPERANDS)
-    for place in range(num_operands, num_args + num_names):
-        if load_word(args, place) != _item(_item(known, _OTHERS), place - num_operands):
-            return False
-    array_type = load_word(load_word(words, SHARED), ARRAY_TYPE)
-    for place in range(num_operands):
-        array = load_word(args, place)
-        if load_word(array + TYPE, 0) != array_type:
-            return False
-        key, wanted = load_word(array + CALL_KEY, 0), _item(_item(known, _KEYS), place)
-        if key != wanted:
-            if key == 0:
-                return False
-            equal = compare(key, wanted, as_int(_EQUAL))
-            if equal != 1:
-                if equal < 0:
-                    clear_error()
-                return False
-    return True
+    equal = compare(key, wanted, as_int(_EQUAL))
+    if equal < 0:
+        clear_error()
+    return equal == 1
 
 
 @jit
-def _done(known, words, args):
-    """Make the result of a known call, and launch; return 0 if an exception was raised."""
-    arguments = stack_words(_MOST_OF_LAUNCH)
-    result = call(_item(known, _EMPTY), arguments, 0, 0)
-    if result == 0:
-        return 0
-    number = load_word(words, NUM_ARGUMENTS)
-    for place in range(number):
-        code, argument = load_word(words, CODES + place), result
-        if code == _OBJECT:
-            argument = _item(_item(known, _ARGUMENTS), place)
-        elif code >= _OPERAND:
-            argument = load_word(args, code - _OPERAND)
-        store_word(arguments, place, argument)
-    nothing = call(_item(known, _LAUNCH), arguments, number, 0)
-    if nothing == 0:
-        drop_reference(result)
-        return 0
-    drop_reference(nothing)
-    return result
+def _begin(array):
+    """Return the address of the memory of an array of operators."""
+    return as_int64(load_word(load_word(array + MEMORY, 0) + TUPLE_ITEMS, _ADDRESS))
 
 
-def _find(calls, args, num_args, names):
-    recent = load_word(calls + FIRST_SLOT, 0)
-    if recent == 0:
-        return as_bool(0)  # UNKNOWN
-    add_reference(recent)  # comparing may run other threads, and they may add calls
-    result = 0
-    searching = True
-    place, number = 0, load_word(recent + TUPLE_LENGTH, 0)
-    while searching and place < number:
-        known = _item(recent, place)
-        words = load_word(_item(known, _WORDS) + DATA, 0)
-        if _is(known, words, args, num_args, names):
-            searching = False
-            is_free = is_not_captured(load_word(words, STREAM), load_word(words, SHARED))
-            result = _done(known, words, args) if is_free else as_bool(0)
-        place += 1
-    drop_reference(recent)
-    return as_bool(0) if searching else result
+@jit
+def _is_free(of_device, operands, out):
+    """Return whether an array can be the result: it may be written, and shares no memory with operands."""
+    shared = load_word(of_device, SHARED)
+    if load_word(out + TYPE, 0) != load_word(shared, ARRAY_TYPE):
+        return False
+    if not _is_equal(load_word(out + CALL_KEY, 0), load_word(of_device, OUT_KEY)):
+        return False
+    free = load_word(load_word(out + MEMORY, 0) + TUPLE_ITEMS, _MAY_WRITE) == load_word(shared, TRUE)
+    begin, word = _begin(out), of_device + 8 * OPERANDS
+    end = begin + load_word(of_device, OUT_BYTES)
+    for place in range(load_word(of_device, NUM_OPERANDS)):
+        if load_word(word, 0) != 0:
+            other = _begin(load_word(operands, place))
+            free &= end <= other or other + load_word(word, 1) <= begin
+        word += 16
+    if error_occurred() != 0:
+        clear_error()
+        return False
+    return free
+
+
+@jit
+def _fits(of_device, operands, out):
+    shared, word = load_word(of_device, SHARED), of_device + 8 * OPERANDS
+    for place in range(load_word(of_device, NUM_OPERANDS)):
+        array, key = load_word(operands, place), load_word(word, 0)
+        if key != 0:  # else it is a number, which Python has converted
+            if load_word(array + TYPE, 0) != load_word(shared, ARRAY_TYPE):
+                return False
+            if not _is_equal(load_word(array + CALL_KEY, 0), key):
+                return False
+        word += 16
+    if out != 0 and not _is_free(of_device, operands, out):
+        return False
+    return is_not_captured(load_word(of_device, STREAM), shared)
 
 
 @cache
 def _finding() -> int:
-    return compile_function("find", _find, 4)
+    return compile_function("find", finding(jit, _fits), 4)

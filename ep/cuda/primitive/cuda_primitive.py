@@ -106,7 +106,7 @@ class CudaPrimitive(Launched, KernelPrimitive):
 
     def Prepare(self) -> None:
         super().Prepare()
-        self._prepare_entry()
+        self.prepare_entry()
 
     def _array_types(self) -> ArrayTypes:
         return ARRAY_TYPES
