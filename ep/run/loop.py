@@ -17,14 +17,13 @@ _STREAM, _ARRAYS, _UNREAD, _MADE = range(4)
 """The places of the stream, of the Arrays, of what nothing reads, and of the first value that is made in a call."""
 
 Draft: TypeAlias = tuple[Any, Any, Any, Any, Any]
-"""(function, arguments, dtype, place, origin): the value in the place becomes what the function, or the Launch, returns
-for the values in the places `arguments`, and for lists of these. Without a function, the value is new memory of the
-shape `arguments` and the dtype, or None without a shape. origin: the number of the step, and the names of its arguments
-in errors."""
+"""(function, arguments, also, place, origin): the value in the place becomes what the function returns for the values
+in the places `arguments`, or in lists of these. Without a function, the value is new memory of the shape `arguments`
+and the dtype `also`, or None without a shape. origin: the number of the step, and the names of its arguments in errors.
+"""
 
-Item: TypeAlias = tuple[Any, Any, Any, Any, Any]
-"""(function, picked, also, place, origin): a Draft whose arguments `picked` picks from the values; with `also`, they
-are the stream, and the two lists that both pick."""
+Item: TypeAlias = Draft
+"""A Draft whose arguments a function picks from the values; with `also`, they are the stream, and what both pick."""
 
 
 class Loop:

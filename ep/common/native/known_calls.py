@@ -7,7 +7,8 @@ must be the same objects as before. So no Python code runs between the called fu
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from itertools import chain
+from typing import Any, Final
 
 import numpy as np
 
@@ -59,19 +60,9 @@ Known = tuple[Any, ...]
 """A known call: its words, and all that these refer to."""
 
 
-class Steps(NamedTuple):
-    """The steps of a call, on a list of values: those that are there, the operands, and the results from the last to
-    the first.
-
-    fixed: the values that are there. made: the numbers of those among them which steps make, and drop. steps: for each
-    the function, the numbers of its arguments among the values (a list of numbers is one argument), and that of the
-    value that becomes its result; a step without a function drops the value. If a function returns UNKNOWN, the call is
-    not done.
-    """
-
-    fixed: Sequence[Any]
-    made: range
-    steps: Sequence[tuple[Callable[..., Any] | None, Sequence[Any], int]]
+Step = tuple[Callable[..., Any] | None, Sequence[Any], int]
+"""A function, the numbers of its arguments among the values of a call (a list of numbers is one argument), and that of
+the value that becomes its result. Without a function, the value is dropped."""
 
 
 class KnownCalls(CallFinder):
@@ -93,41 +84,53 @@ class KnownCalls(CallFinder):
         self._calls = calls
 
 
-def known_call(call: PlannedCall, num_operands: int, of_device: Sequence[int], does: Steps, held: Any) -> Known | None:
-    """Return a known call; None if it has too many values. of_device, held: words, and what they refer to."""
+def known_call(
+    call: PlannedCall,
+    num_operands: int,
+    of_device: Sequence[int],
+    fixed: Sequence[Any],
+    made: range,
+    steps: Sequence[Step],
+    held: Any,
+) -> Known | None:
+    """Return a known call; None if it has too many values. These are the fixed ones, the operands, and the results from
+    the last to the first.
+
+    of_device: the words by which the device compares arrays. made: the numbers of the fixed values that steps make, and
+    drop. steps: if a function returns UNKNOWN, the call is not done. held: what the words refer to.
+    """
     several = (id(list), id(tuple)) if call.in_sequence else (0, 0)
     num_args = len(call.others) + (1 if call.in_sequence else num_operands)
     out = num_args - len(call.names) + call.names.index("out") if "out" in call.names else 0
-    several_values = [one for _, arguments, _ in does.steps for one in arguments if type(one) is list]
-    num_made, tuples = len(does.made) + len(several_values), iter(range(len(does.made), _MOST_VALUES))
-    steps, num_steps, most = list[int](), 0, 0
+    num_lists = sum(type(one) is list for _, arguments, _ in steps for one in arguments)
+    num_made, lists = len(made) + num_lists, iter(range(len(made), len(made) + num_lists))
+    if num_made + num_operands + len(call.shapes) > _MOST_VALUES:
+        return None
+    found = list[tuple[int, ...]]()
 
     def word(number: Any) -> int:
         if type(number) is list:
-            made = next(tuples)
-            add(1, number, made)
-            return made
-        if number >= len(does.fixed):
-            return number - len(does.fixed) + num_made
-        return number - does.made.start if number in does.made else id(does.fixed[number])
+            place = next(lists)
+            add(1, number, place)
+            return place
+        if number >= len(fixed):
+            return number - len(fixed) + num_made
+        return number - made.start if number in made else id(fixed[number])
 
     def add(function: int, arguments: Sequence[Any], value: int) -> None:
-        nonlocal steps, num_steps, most
-        found = [*map(word, arguments)]
-        steps += function, value, len(found), *found
-        num_steps, most = num_steps + 1, max(most, len(found))
+        read = [*map(word, arguments)]
+        found.append((function, value, len(read), *read))
 
-    if num_made + num_operands + len(call.shapes) > _MOST_VALUES:
-        return None
-    for function, arguments, value in does.steps:
+    for function, arguments, value in steps:
         add(0 if function is None else id(function), arguments, word(value))
-    if most > _MOST_ARGUMENTS:
+    if max(map(len, found)) > _MOST_ARGUMENTS:
         return None
     names = _OTHERS + len(call.others)
     places = names, names + len(call.names), names + len(call.names) + len(of_device)
     header = num_operands, *several, num_args, len(call.names), out, int(call.many), len(call.shapes), num_made
-    words = [*header, num_steps, id(UNKNOWN), *places, *map(id, (*call.others, *call.names))]
-    return np.array([*words, *of_device, *steps], np.int64), call.others, call.names, does, held
+    words = [*header, len(found), id(UNKNOWN), *places, *map(id, (*call.others, *call.names))]
+    held = call.others, call.names, fixed, steps, held
+    return np.array([*words, *of_device, *chain(*found)], np.int64), held
 
 
 @jit

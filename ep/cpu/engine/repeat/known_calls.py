@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.known_calls import Known, KnownCalls, Steps, finding, known_call
+from ep.common.native.known_calls import Known, KnownCalls, Step, finding, known_call
 from ep.common.native.object_layout import data_address
 from ep.common.native.words import load_word
 from ep.cpu.compile.compiler import compile_function
@@ -39,14 +39,14 @@ class CpuCallFinder(KnownCalls):
         fixed: list[Any] = [*made, *(one for array in written for one in (array.shape, array.dtype))]
         end = len(fixed) + num_operands + num_results
         places = [*range(end - 1, end - 1 - num_results, -1), *made[1:]]
-        steps: list[tuple[Callable[..., Any], Sequence[int], int]] = [
+        steps: list[Step] = [
             (np.empty, (shape, shape + 1), place)
             for place, shape in zip(places, range(len(made), len(fixed), 2), strict=True)
         ]
         steps = steps[1 if "out" in call.names else 0 :]
         steps.append((launches, [*range(len(fixed), len(fixed) + num_operands), *places], 0))
         of_device = data_address(launches.__self__.a_words), num_operands
-        return known_call(call, num_operands, of_device, Steps(fixed, made, steps), launches)
+        return known_call(call, num_operands, of_device, fixed, made, steps, launches)
 
 
 def _repeat(call: PlannedCall, operands: Sequence[Any]) -> Repeat | None:
