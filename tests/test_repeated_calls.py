@@ -139,7 +139,7 @@ CALLS = {
     "a gradient": Call(
         lambda _: ep.grad(lambda x, y: ep.ops.sum(ep.ops.square(x * y))), (X, X), lambda x, y: 2 * x * y * y, 4
     ),
-    "a block": Call(lambda _: in_a_block, (X, X), lambda x, y: (x / 2 + y, x / 2 + 2 * y), 60),
+    "a block": Call(lambda _: in_a_block, (X, X), lambda x, y: (x / 2 + y, x / 2 + 2 * y), 190),
     "a model": Call(layered, (X,), layered_by_numpy, 8),
     "a model with indices": Call(looked_up, (X, INDICES), lambda x, at: softmax(np.tanh(x[at])), 14),
 }

@@ -12,11 +12,11 @@ from ep.common.arrays.indexing import has_elements, reshaped, selected
 from ep.common.arrays.operators import FUNCTIONS, Operators
 from ep.common.primitive.broadcast import Dims, broadcast_dims
 from ep.expressions.trace import Node, Trace, refusal
-from ep.include.arrays import Operands, Recorded
+from ep.include.arrays import Operands, Placed
 from ep.ops.operands import as_weak
 
 
-class LazyArray(Operators, Recorded):
+class LazyArray(Operators, Placed):
     """An array that is not computed yet. Every operator of `ep.ops` accepts it.
 
     trace: the trace that it belongs to. node: its value; for a view, the value that was assigned last.
@@ -24,7 +24,7 @@ class LazyArray(Operators, Recorded):
     """
 
     __slots__ = ("node", "trace", "view")
-    _internal = frozenset(("calls", "node", "operands", "position", "trace", "view"))
+    _internal = frozenset(("node", "operands", "trace", "view"))
     view: int | None
 
     def __init__(self, trace: Trace, node: Node) -> None:
@@ -33,14 +33,6 @@ class LazyArray(Operators, Recorded):
     @property
     def operands(self) -> Operands:
         return self.trace
-
-    @property
-    def position(self) -> int:
-        return self.node.position
-
-    @property
-    def calls(self) -> Any:
-        return self.trace.path
 
     @property
     def shape(self) -> Dims:
@@ -117,17 +109,6 @@ class LazyArray(Operators, Recorded):
 
     def __pos__(self) -> Any:
         return self
-
-    def _call(self, name: str, *operands: Any) -> Any:
-        path = self.trace.path
-        if path is not None:
-            key: Any = name  # as the function makes it, which takes longer
-            for one in operands:
-                key = key, one.node.position if type(one) is LazyArray else type(one)
-            kept = path.get(key)
-            if kept is not None:
-                return kept.compute(operands, None)[0]
-        return FUNCTIONS[name](*operands)
 
     def _updated(self, name: str, other: Any) -> Any:
         result = self._call(name, self, other)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from ep.common.arrays.checks import DTYPES
+from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
 from ep.expressions.explanation import Explanation
-from ep.expressions.path import root
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace
 from ep.include.arrays import ArrayLike, Arrays
@@ -33,7 +34,7 @@ _View = tuple[Any, Any, Any]
 
 
 class _Assignments:
-    """What the blocks at the end of a path assign.
+    """What blocks that have recorded the same assign.
 
     inputs: the positions of numbers. numbers: of the views that are assigned to. positions: of their values. is_direct:
     whether kernels write all values in the memory of the views.
@@ -44,6 +45,10 @@ class _Assignments:
         self.program, self.inputs = Program(trace, self.positions, round_each), [*trace.numbers]
         into = {one: views[k][2].view for k, one in zip(numbers, self.positions, strict=True)}
         self.is_direct = len(into) == len(numbers) and self.program.writes_all(into)
+
+
+_KNOWN: Final = BoundedCache(lambda assignments: assignments.program.holds)
+"""The assignments of blocks, by what they have recorded."""
 
 
 class Block:
@@ -70,12 +75,8 @@ class Block:
         trace, views = self._trace, self._views
         if trace is None or self._state != "is open":
             trace = self._begin(array)
-        path, key, known, buffer = trace.path, None, None, array
-        if type(array) is np.ndarray and array.flags.c_contiguous:
-            key = array.shape, array.dtype
-            known = path.get(key)
-        if known is None:
-            buffer = self._read(array, trace)
+        is_plain = type(array) is np.ndarray and array.flags.c_contiguous and array.dtype in DTYPES
+        buffer = array if is_plain and trace.base.takes_host_arrays else self._read(array, trace)
         for _, other, lazy in views:
             if other is buffer:
                 return lazy
@@ -83,17 +84,9 @@ class Block:
                 if trace.base.is_same(other, buffer):
                     return lazy
                 self._are_apart = False
-        if known is None:
-            made = trace.give(buffer, tuple(buffer.shape), buffer.dtype)
-            if key is not None and buffer is array:
-                path[key] = trace.path
-        else:
-            trace.given[path.num_values] = array
-            trace.path = known
-            made = LazyArray(trace, known.nodes[0])
-        made.view = path.num_values
-        if key is None:
-            self._are_plain = False
+        made = trace.give(buffer, tuple(buffer.shape), buffer.dtype)
+        made.view = made.node.position
+        self._are_plain &= is_plain
         views.append((array, buffer, made))
         self._trace = trace
         return made
@@ -103,8 +96,7 @@ class Block:
         if self._state != "is open":
             raise RuntimeError(f"the block {self._state}; views are made in it")
         base: Any = arrays_of((array,), ("array",))
-        path = root((base.place, self._round_each))
-        return Trace(base, "a block", LazyArray, numbers_vary=True, path=path)
+        return Trace(base, "a block", LazyArray, numbers_vary=True)
 
     def _read(self, array: ArrayLike, trace: Trace) -> Any:
         """Return the array for a view; raises an error if there is none that can be written."""
@@ -149,13 +141,11 @@ class Block:
         """Return what the block assigns; None if it assigns nothing."""
         trace, views = self._trace, self._views
         positions = tuple([lazy.node.position for _, _, lazy in views])
-        found: _Assignments | None = trace.path.programs.get(positions) if views else None
-        if found is None:
-            numbers = [k for k, (_, _, lazy) in enumerate(views) if positions[k] != lazy.view]
-            if numbers:
-                make = partial(_Assignments, trace, views, numbers, self._round_each)
-                found = trace.path.programs.keep(positions, make)
-        return found
+        numbers = [k for k, (_, _, lazy) in enumerate(views) if positions[k] != lazy.view]
+        if not numbers:
+            return None
+        make = partial(_Assignments, trace, views, numbers, self._round_each)
+        return _KNOWN.keep((self._round_each, positions, trace.key), make)
 
     def _run(self, trace: Any, assignments: _Assignments) -> None:
         views, program, base = self._views, assignments.program, trace.base

@@ -12,7 +12,6 @@ from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
-from ep.expressions.path import Path, known_call
 from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
 from ep.include.number_kind import COMPLEXES, FLOATS
@@ -64,66 +63,44 @@ _NUMBER: Final = "given number"
 class Trace(Operands):
     """The operands of one trace: arrays that are not computed yet, all on one device.
 
-    given: arrays, and functions that compute numbers, by their positions. path: that of a block which has not ended.
+    given: arrays, and functions that compute numbers, by their positions. nodes: all values, by their positions.
+    numbers: the positions of inputs that are numbers.
     """
 
     gives_buffers = False
     """Whether all inputs and constant arrays are results of `as_buffer`."""
 
-    def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool, path: Path | None = None) -> None:
+    def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool) -> None:
         """base: the operands that compute. name: the name of the traced function. make: makes the lazy array of a trace
         and a node.
 
         numbers_vary: whether numbers in the source code are passed at each launch, or are part of the structure.
-        path: of a block that has recorded nothing.
         """
-        self.base, self._make, self._numbers_vary, self.path = base, make, numbers_vary, path
+        self.base, self._make, self._numbers_vary = base, make, numbers_vary
         self._device_type = base.device_type if isinstance(base, Arrays) else None
         self.place = f"{base.place}, in the trace of {name}"
         self.stranger = (
             f"is no part of the trace of {name}: make it an argument of the function, or a view of the block"
         )
-        self._nodes: list[Node] = []
+        self.nodes: list[Node] = []
         self.given: dict[int, Any] = {}
         self.sizes: dict[int, np.ndarray[Any, Any]] = {}  # by position: numbers that are not part of a structure
-        self._numbers: set[int] = set()
+        self.numbers: set[int] = set()
         self.rules: dict[int, tuple[Sequence[int], Any]] = {}  # by position: inputs, and the rule for their gradients
         self.held: dict[int, Array] = {}  # by position: arrays that are the same at each launch
         self.changing: dict[int, Array] = {}  # by position: arrays in the same memory at each launch
         self.ended = False
         self._weak: set[int] = set()  # the positions of what is computed from numbers alone
         self._known: dict[Hashable, Sequence[Node]] = {}  # values by what distinguishes them
-        self._noted = path  # up to which values are in `_nodes` and `_known`
 
     @property
-    def nodes(self) -> list[Node]:
-        """All values, by their positions."""
-        self._note_path()
-        return self._nodes
-
-    @property
-    def numbers(self) -> set[int]:
-        """The positions of inputs that are numbers."""
-        self._note_path()
-        return self._numbers
-
-    def _note_path(self) -> None:
-        """Note what known calls and views have recorded: they only change the path."""
-        if self._noted is not self.path and self.path is not None:
-            for path in self.path.since(self._noted):
-                self._nodes += path.nodes
-                self._known[path.key] = path.nodes
-                key: Any = path.key
-                if key[0] == _NUMBER:
-                    self._numbers.add(path.nodes[0].position)
-            self._noted = self.path
-
-    def known_call(self, calls: Any, given: Sequence[Any], names: Sequence[str], results: Sequence[Any]) -> Any:
-        return None if self.path is None else known_call(calls, self, given, names, results)
+    def key(self) -> Hashable:
+        """What has been recorded, without the values of inputs."""
+        return self.base.place, *self._known
 
     def end(self) -> None:
         """Make the arrays of the trace invalid, and release the inputs."""
-        self.ended, self.path = True, None
+        self.ended = True
         self.given.clear()
 
     def give(self, value: Any, shape: Dims, dtype: np.dtype[Any]) -> Any:
@@ -138,7 +115,7 @@ class Trace(Operands):
     def give_number(self, value: Any, dtype: np.dtype[Any]) -> Any:
         """Return the lazy array for a number that is passed at each launch."""
         number = self._input(_NUMBER, value, (), dtype)
-        self._numbers.add(number.node.position)
+        self.numbers.add(number.node.position)
         return number
 
     def as_buffer(self, value: ArrayLike, argument: str) -> Array:
@@ -256,7 +233,6 @@ class Trace(Operands):
         of_attributes = operator.key(attributes) if attributes else ()
         positions = tuple([node.position for node in inputs])
         key = operator.name, positions, of_attributes
-        self._note_path()
         found = self._known.get(key)
         if found is None:
             shapes, types = [node.shape for node in inputs], [node.data_type for node in inputs]
@@ -277,15 +253,12 @@ class Trace(Operands):
         constant: bytes | None = None,
     ) -> Sequence[Node]:
         """Record the results of a call, or another value."""
-        first = len(self._nodes)
+        first = len(self.nodes)
         made: Sequence[Node] = [
             Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
             for result, shape in enumerate(shapes)
         ]
-        if self.path is not None:
-            self._noted = self.path = self.path.after(key, made)
-            made = self.path.nodes
-        self._nodes += made
+        self.nodes += made
         self._known[key] = made
         return made
 
@@ -293,7 +266,6 @@ class Trace(Operands):
         self, key: Hashable, source: tuple[int, ...], shape: Dims, data_type: DataType, constant: bytes | None = None
     ) -> Any:
         """Return the lazy array of a value that no operator computes; record it if it is new."""
-        self._note_path()
         found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
         return self._make(self, found[0])
 

@@ -145,15 +145,6 @@ class Operands(ABC):
         Return its results; `out` is one of them.
         """
 
-    def known_call(
-        self, calls: Mapping[Hashable, Any], given: Sequence[Any], names: Sequence[str], results: Sequence[Any]
-    ) -> Callable[[Sequence[Any], Array | None], Sequence[Array]] | None:
-        """Return the function of (operands, out) that does a call again, wherever the next calls are `calls`.
-
-        given, names: the operands of the call. results: what it computed. The result is None if nothing is known.
-        """
-        return None
-
     def note_gradient(self, result: Array, inputs: Sequence[Array], rule: Callable[[Array], Sequence[Any]]) -> bool:
         """Note the rule for the gradients by inputs, given that by a result which other operators have computed.
 
@@ -181,22 +172,6 @@ class Placed:
     @property
     def operands(self) -> Operands:
         """The reader of this value, and of others in the same place."""
-        raise NotImplementedError
-
-
-class Recorded(Placed):
-    """A value of `Placed` whose calls may be known."""
-
-    __slots__ = ()
-
-    @property
-    def position(self) -> int:
-        """The value, in the keys of calls."""
-        raise NotImplementedError
-
-    @property
-    def calls(self) -> Mapping[Hashable, Any] | None:
-        """What is known of the next call of any function, by its key; None if nothing is kept of calls."""
         raise NotImplementedError
 
 

@@ -41,9 +41,14 @@ def arrays_of(operands: Sequence[ArrayLike], names: Sequence[str]) -> Operands:
     found: Operands | None = None
     name_of_found, first = "", None
     for value, name in zip(operands, names, strict=True):
-        if is_weak(as_scalar(value)):
+        if isinstance(value, Placed):
+            arrays = value.operands
+            if arrays is found:
+                continue
+        elif is_weak(as_scalar(value)):
             continue
-        arrays = _arrays_of(value, name)
+        else:
+            arrays = _arrays_of(value, name)
         if found is None:
             found, name_of_found, first = arrays, name, value
         elif arrays.place != found.place:
@@ -138,8 +143,6 @@ def copy_to_host(array: ArrayLike) -> np.ndarray[Any, Any]:
 
 
 def _arrays_of(value: ArrayLike, name: str) -> Operands:
-    if isinstance(value, Placed):
-        return value.operands
     host = _of_host()
     if host.recognises(value):
         return host.on(0)

@@ -12,7 +12,7 @@ import numpy as np
 from ep.common.arrays.checks import as_scalar, is_weak
 from ep.common.numbers import Numbers
 from ep.common.scalar import convert_scalar
-from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands
+from ep.include.arrays import Array, ArrayLike, LaterNumber, Operands, Placed
 from ep.include.data_type import DataType, as_data_type
 from ep.include.shown import in_short, shown
 from ep.ops.devices import with_scalars
@@ -61,7 +61,7 @@ def dtype_of_numbers(numbers: Sequence[Any]) -> np.dtype[Any]:
 
 def is_number(operand: ArrayLike) -> bool:
     """Return whether an operand is a number, which gets the dtype of the other operand."""
-    return is_weak(operand) or isinstance(operand, LaterNumber)
+    return isinstance(operand, LaterNumber) if isinstance(operand, Placed) else is_weak(operand)
 
 
 def check_real(number: Any, argument: str) -> None:

@@ -43,7 +43,7 @@ def power(x: Any, y: Any) -> Any:
 def _numbers_of(array: Any) -> np.ndarray[Any, Any] | None:
     """Return the numbers of an array that is the same in all runs; None for others."""
     if isinstance(array, LazyArray):
-        held = array.trace.held.get(array.position)
+        held = array.trace.held.get(array.node.position)
         return None if held is None else ops.copy_to_host(held)
     return array if isinstance(array, np.ndarray) else None
 

@@ -20,7 +20,7 @@ import numpy as np
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
 from ep.common.notice import Wait
-from ep.include.arrays import UNKNOWN, Array, Arrays, CallFinder, Keyed, Operands, PlannedCall, Recorded
+from ep.include.arrays import UNKNOWN, Array, Arrays, CallFinder, Keyed, Operands, PlannedCall
 from ep.include.data_type import as_data_type
 from ep.ops.declare.inputs import Input, Role
 from ep.ops.declare.operator import Attributes, Chosen, Operator
@@ -89,7 +89,6 @@ def calling(
     takes_out, many = declared.takes_out, declared.many
     is_sequence = [one.role for one in inputs] == [Role.TENSORS]
     num_inputs, ndarray, known_calls = len(inputs), np.ndarray, _Known()
-    names = [one.name for one in inputs]
 
     def function(*args: Any, **kwargs: Any) -> Any:
         known = known_calls
@@ -116,7 +115,6 @@ def calling(
         # The key is made inline, of nested tuples, not by functions: this is most of the cost of such a call.
         given = _arrays_in(args) if is_sequence else args[:num_inputs]
         key: Hashable = name
-        calls: Any = chosen.calls
         for value in given:
             if type(value) is ndarray and value.flags.c_contiguous:
                 key = key, value.dtype, value.shape
@@ -124,21 +122,19 @@ def calling(
                 key = key, type(value)
             elif isinstance(value, Keyed):
                 key = key, value.call_key
-            elif isinstance(value, Recorded) and value.calls is not None:
-                key, calls = (key, value.position), value.calls
             else:
                 key = None
                 break
         if kwargs or len(args) != num_inputs:
             key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
-        kept = None if key is None else calls.get(key)
+        kept: Kept | None = None if key is None else chosen.calls.get(key)
         if kept is not None:
             compute, with_number, known, finder, is_found = kept
             out = kwargs.get("out") if kwargs else None
             operands = given if with_number is None else with_number(given)
             if type(known) is PlannedCall:
                 kept = learned(chosen, kept, operands)
-                calls.put(key, kept)
+                chosen.calls.put(key, kept)
                 known, finder = kept.known, kept.finder
             if finder is not None:
                 if is_found:
@@ -151,10 +147,6 @@ def calling(
         arrays, buffers, attributes, out = read(args, kwargs)
         if key is None or not isinstance(arrays, Arrays):
             results = arrays.compute(declared, buffers, attributes, out)
-            if key is not None and "out" not in kwargs:
-                again = arrays.known_call(calls, given, names, results)
-                if again is not None:
-                    calls[key] = Kept(again)
             return results if many else results[0]
         prepared = declared.prepare(arrays.device_type, buffers, attributes)
         if key is None:
