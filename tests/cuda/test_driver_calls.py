@@ -145,7 +145,7 @@ print(json.dumps(found))
         "ops.add": 8,
         "ops.gather": 18,
         "ops.softmax of columns": 18,
-        "ops.add with out": 4,
+        "ops.add with out": 14,
         "ops.concat": 60,
     }
     for name, calls in found.items():

@@ -75,7 +75,7 @@ def test_operands_and_operators_that_differ(device, rng):
     functions[-1:] = [lambda a, b, number=number: a - number for number in numbers]
     functions += [lambda a, b, number=number: number - b for number in numbers]
     for _ in range(3):
-        for function in functions:  # more of them than programs are kept
+        for function in functions:
             check(function)
 
 
