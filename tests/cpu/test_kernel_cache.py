@@ -241,6 +241,35 @@ assert (statistics.loaded, statistics.compiled) == before
     run(MOVES + all_ready, EP_CACHE_DIR=str(kernels))
 
 
+RECORDED = """
+from inspect import ismethoddescriptor
+import numpy as np
+from ep import DeviceType, RequirePrimitive, UnaryOp
+from ep.common.arrays.on_device import arrays_on
+from ep.cpu.compile.compiler import statistics
+from ep.include.primitive import ElementwiseUnaryFactory
+relu = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kRelu, "float32", "float32")
+
+def recorded(arrays, inputs, values):
+    written = arrays.empty((3,), np.dtype(np.float32))
+    relu.Launch(arrays.stream, *inputs, written, 3)
+    return [written]
+
+arrays, x = arrays_on(DeviceType.kCPU), np.array([-1, 0, 2], np.float32)
+print(*arrays.new_recording().record(recorded, [x], [], [], []).results)
+assert "launch" not in statistics.names
+out = np.ones(3, np.float32)
+relu.Launch(stream=arrays.stream, src=x, dst=out, count=3)
+print(out)
+assert "launch" in statistics.names
+assert ismethoddescriptor(type(relu).Launch)
+"""
+
+
+def test_a_recording_needs_no_compiled_launch_and_the_first_other_launch_has_it(kernels):
+    assert run(RECORDED, EP_CACHE_DIR=str(kernels)).splitlines() == ["[0. 0. 2.]"] * 2
+
+
 def test_repr_shows_the_key():
     from ep import DeviceType, RequirePrimitive, UnaryOp
     from ep.include.primitive import ElementwiseUnaryFactory

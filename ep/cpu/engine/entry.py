@@ -223,10 +223,14 @@ def _method(primitive: LaunchableObject, args, num_args, names):
     return call_method(written, primitive, args, num_args, names)
 
 
-def install(of: type[Any]) -> None:
-    """Replace `_enter`, and each Launch of a class that `launched` has marked, by compiled methods."""
+def install_entering() -> None:
+    """Replace `_enter` by a compiled method."""
     if isinstance(Launchable.__dict__["_enter"], FunctionType):
         _put(Launchable, "_enter", _entering(), "")
+
+
+def install_launching(of: type[Any]) -> None:
+    """Replace each Launch of a class that `launched` has marked by a compiled method, which recordings do not need."""
     for one in of.__mro__:
         forward = getattr(one.__dict__.get("Launch"), "forward", None)
         if forward is not None:

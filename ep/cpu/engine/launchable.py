@@ -47,6 +47,8 @@ def launched(written: F) -> F:
     def launch(self: Launchable, /, *args: Any, **kwargs: Any) -> Any:  # for callers that got the method earlier
         if self._words is _UNMADE.words:
             _refuse(self)
+        if forward.to is written:
+            self._before_launch(args[0] if args else kwargs.get("stream"))
         return forward.to(self, *args, **kwargs)
 
     launch.forward = forward  # type: ignore[attr-defined]
@@ -75,6 +77,9 @@ class Launchable:
         made._forget()
         made._words = _UNMADE.words
         return made
+
+    def _before_launch(self, stream: Any) -> None:
+        """Let compiled code replace Launch, if this launch of the function in Python is to be the last one."""
 
     def _enter(self, plan: Any, *args: Any) -> bool:
         """Return whether a launch was refused; then nothing has been written. Without compiled code, all are refused.

@@ -102,7 +102,7 @@ class CpuPrimitive(Launchable, Primitive):
 
     def Prepare(self) -> None:
         def prepare() -> None:
-            self._set_entry()
+            self._set_launch()
             self._compile_variants()
 
         self._compiling(prepare)
@@ -114,13 +114,24 @@ class CpuPrimitive(Launchable, Primitive):
             self._set_launcher(self._compile())
             self._compiled = True
 
+    def _set_launch(self) -> None:
+        """Do the same, and let compiled code replace Launch."""
+        from ep.cpu.engine.entry import install_launching
+
+        self._set_entry()
+        install_launching(type(self))
+
+    def _before_launch(self, stream: Any) -> None:
+        if self._compiled and type(stream) is CpuStream:  # it was compiled for a recording
+            self._compiling(self._set_launch)
+
     def _set_launcher(self, launcher: Launcher) -> None:
         """Store the form of the launches, and the launcher to call, for compiled code."""
-        from ep.cpu.engine.entry import install
+        from ep.cpu.engine.entry import install_entering
 
         expected = self.signature, self.state_layout, launcher.plan, launcher.many
         form = launch_form(*expected, self._written, self.number_operands) if self._written else check_form(*expected)
-        install(type(self))
+        install_entering()
         self._state.set(launcher=launcher.address)
         self._state.set(form=data_address(form))  # last: compiled code checks this field
 
@@ -179,9 +190,10 @@ class CpuPrimitive(Launchable, Primitive):
 
     def _run(self, stream: Any, plan: Any, *args: Any) -> None:
         """Call `_enter` with arguments that have been checked in Python. plan: None if there is none."""
+        is_recorded = type(stream) is RecordingStream
         if not self._compiled:
-            self._compiling(self._set_entry)
-        if type(stream) is RecordingStream:
+            self._compiling(self._set_entry if is_recorded else self._set_launch)
+        if is_recorded:
             stream.note(self, plan, args)
             if not stream.computes:
                 return
