@@ -20,11 +20,17 @@ def fuse(function: Any) -> None:
 
     If both operands of a sum are products, the first is fused.
     """
+    sums = [
+        (block, one)
+        for block in function.blocks
+        for one in block.instructions
+        if one.opname in ("fadd", "fsub") and isinstance(one.type, _TYPES)
+    ]
+    if not sums:  # as in most functions
+        return
     uses = Counter(id(value) for block in function.blocks for one in block.instructions for value in _operands(one))
-    for block in function.blocks:
-        for instruction in list(block.instructions):
-            if instruction.opname in ("fadd", "fsub") and isinstance(instruction.type, _TYPES):
-                _fuse(block, instruction, uses)
+    for block, instruction in sums:
+        _fuse(block, instruction, uses)
 
 
 def _fuse(block: Any, instruction: Any, uses: Counter[int]) -> None:

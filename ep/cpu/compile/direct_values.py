@@ -58,9 +58,10 @@ class Values(Operations):
     def find_all(self, nodes: Sequence[ast.expr]) -> list[Any]:
         """Return what several expressions stand for. What is found before another section begins is kept in memory."""
         found, kept = list[Any](), dict[int, Any]()
+        last = max((number for number, node in enumerate(nodes[1:], 1) if _has_sections(node)), default=0)
         for number, node in enumerate(nodes):
             found.append(self.find(node))
-            if isinstance(found[-1], Value) and any(map(_has_sections, nodes[number + 1 :])):
+            if isinstance(found[-1], Value) and number < last:
                 kept[number] = self.temporary(types.unliteral(found[-1].kind))
                 self._sections.assign(kept[number], found[-1].value)
         for number, place in kept.items():

@@ -49,7 +49,6 @@ class KernelLibrary(_Library):
         super().finalize()
 
     def _finalize_final_module(self) -> None:
-        self._verify_declare_only_symbols()
         self._finalized = True  # Numba would compile and link it
 
     def _optimize_final_module(self) -> None:
