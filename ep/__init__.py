@@ -33,7 +33,7 @@ with garbage_waits(all_is_kept=True):
         UnaryOp,
     )
     from ep.include.process import exclusively
-    from ep.include.suggest import did_you_mean
+    from ep.include.suggest import unknown_attribute
 from ep.version import __version__
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ if not TYPE_CHECKING:  # for checkers of types, other names are errors
         if name in _EXPRESSIONS:
             value = globals()[name] = getattr(exclusively(lambda: import_module("ep.expressions")), name)
             return value
-        raise AttributeError(f"module 'ep' has no attribute {name!r}{did_you_mean(name, __dir__())}")
+        raise unknown_attribute("ep", name, __dir__())
 
 
 def __dir__() -> list[str]:

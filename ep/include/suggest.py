@@ -1,6 +1,6 @@
 """Suggestions for names that were not found."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import import_module
 
 import numpy as np
@@ -35,3 +35,14 @@ def function_meant(name: str, known: Iterable[str]) -> str:
     A name of NumPy's suggests only a function that does the same: "cumsum" does not mean "sum".
     """
     return did_you_mean(name, known, similar=not hasattr(np, name))
+
+
+def unknown_attribute(
+    module: str, name: str, known: Iterable[str], meant: Callable[[str, Iterable[str]], str] = did_you_mean
+) -> AttributeError:
+    """Return the error for a name that a module does not have; see `did_you_mean`.
+
+    A name that begins with an underscore suggests nothing: tools ask every module for names such as `__wrapped__`.
+    """
+    hint = "" if name.startswith("_") else meant(name, known)
+    return AttributeError(f"module {module!r} has no attribute {name!r}{hint}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ep.garbage import garbage_waits
 from ep.include.process import exclusively
-from ep.include.suggest import did_you_mean
+from ep.include.suggest import unknown_attribute
 from ep.version import installs
 
 if find_spec("onnx") is None:
@@ -32,7 +32,7 @@ if not TYPE_CHECKING:  # for checkers of types, other names are errors
     def __getattr__(name: str) -> Any:
         if name in _LATER:
             return getattr(exclusively(lambda: import_module(_LATER[name])), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, __all__)}")
+        raise unknown_attribute(__name__, name, __all__)
 
 
 def __dir__() -> list[str]:

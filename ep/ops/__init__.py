@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ep.garbage import garbage_waits
-from ep.include.suggest import function_meant
+from ep.include.suggest import function_meant, unknown_attribute
 
 with garbage_waits(all_is_kept=True):
     from ep.ops.declare.function import FUNCTIONS
@@ -44,7 +44,7 @@ def __getattr__(name: str) -> Any:
     if name in FUNCTIONS:
         function = globals()[name] = FUNCTIONS[name]
         return function
-    raise AttributeError(f"module 'ep.ops' has no attribute {name!r}{function_meant(name, __all__)}")
+    raise unknown_attribute("ep.ops", name, __all__, function_meant)
 
 
 def __dir__() -> list[str]:
