@@ -84,14 +84,17 @@ def test_forks_during_a_first_launch(family):
 
 
 def test_forks_while_kernels_compile(kernels):
-    """Fork while two threads compile several kernels that are not on disk."""
+    """Fork while two threads compile several kernels that are not on disk; a few children compile some, too."""
     code = """
-launch = lambda: ep.ops.relu(x)
-launch()
+def repeated():  # a second call takes kernels, too: it is repeated in compiled code
+    for _ in range(3):
+        ep.ops.relu(x)
 def compile_some(*ops):
     for op in ops:
         getattr(ep.ops, op)(x)
-forks_while([lambda: compile_some("sqrt", "floor", "abs"), lambda: compile_some("negative", "ceil", "square")], launch)
+repeated()
+forks_while([lambda: compile_some("sqrt", "floor", "abs"), lambda: compile_some("negative", "ceil")], repeated)
+forks_while([lambda: compile_some("square", "exp2")], lambda: compile_some("tan"), 4)
 """
     run(FORKS + code, EP_CACHE_DIR=str(kernels))
 
