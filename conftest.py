@@ -21,6 +21,9 @@ _CHOICE = pytest.StashKey[Choice | None]()
 _ON_PTX = pytest.StashKey[bool]()
 _OUTPUT = pytest.StashKey[dict]()
 _TAKEN = pytest.StashKey[list["Taken"]]()
+_OF_TESTS = pytest.StashKey[list[tuple[float, str]]]()
+"""The processor seconds of the processes that each test started, and its name."""
+
 _LEFT_OUT = "ep_left_out"
 """The numbers of cases left out, in all and of each long test; a worker sends them to the process that reports."""
 _PROCESSOR = "ep_processor"
@@ -28,12 +31,15 @@ _PROCESSOR = "ep_processor"
 
 
 class Taken(NamedTuple):
-    """The processor seconds of a process of tests, its children and its compilers; and how many kernels these made."""
+    """The processor seconds of a process of tests, its children and its compilers; how many kernels these made; and the
+    five tests whose processes took most, with their seconds.
+    """
 
     seconds: float
     of_children: float
     compiling: float
     kernels: int
+    costly: tuple[tuple[float, str], ...]
 
 
 def pytest_addoption(parser):
@@ -83,6 +89,17 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Note the processor time of the processes that a test starts."""
+    before = os.times()
+    ran = yield
+    after = os.times()
+    seconds = after.children_user - before.children_user + after.children_system - before.children_system
+    item.config.stash.setdefault(_OF_TESTS, []).append((seconds, item.nodeid))
+    return ran
+
+
 def pytest_runtest_teardown(item, nextitem):
     """Exclude the objects that compilers keep from later collections: a full collection of them takes seconds."""
     if nextitem is not None and nextitem.path != item.path:
@@ -119,9 +136,9 @@ def pytest_sessionfinish(session):
     """Send the times of a worker to the process that reports; without workers, store them."""
     config = session.config
     if hasattr(config, "workeroutput"):
-        config.workeroutput[_PROCESSOR] = tuple(_taken())
+        config.workeroutput[_PROCESSOR] = tuple(_taken(config))
     elif not config.pluginmanager.hasplugin("dsession"):
-        config.stash[_TAKEN] = [_taken()]
+        config.stash[_TAKEN] = [_taken(config)]
     if _unlisted(config) and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -134,7 +151,7 @@ def _unlisted(config):
     return unlisted(config.pluginmanager.getplugin("terminalreporter").stats.get("skipped", ()), file)
 
 
-def _taken():
+def _taken(config):
     names = "ep.cpu.compile.compiler", "ep.cuda.compile.compiler", "ep.cuda.launch.code"
     compilers = [sys.modules[name].statistics for name in names if name in sys.modules]
     times = os.times()
@@ -143,6 +160,7 @@ def _taken():
         times.children_user + times.children_system,
         sum(one.seconds for one in compilers),
         sum(one.compiled for one in compilers),
+        tuple(sorted(config.stash.get(_OF_TESTS, []))[-5:]),
     )
 
 
@@ -169,9 +187,12 @@ def pytest_terminal_summary(terminalreporter, config):
         named = ", ".join(f"{name} ({count})" for name, count in sorted(long.items()))
         terminalreporter.write_line(f"tests that take long: {named}")
     if taken := config.stash.get(_TAKEN, []):
-        total = Taken(*map(sum, zip(*taken, strict=True)))
+        total = Taken(*(sum(column, type(column[0])()) for column in zip(*taken, strict=True)))
         terminalreporter.section("what it took")
         terminalreporter.write_line(
             f"{total.seconds + total.of_children:.0f} processor seconds: {total.of_children:.0f} in processes that "
             f"tests started, {total.compiling:.0f} for the {total.kernels:,} kernels that tests themselves compiled"
         )
+        for seconds, name in sorted(total.costly)[:-6:-1]:
+            if seconds >= 1:
+                terminalreporter.write_line(f"{seconds:.0f} in processes of {name}")
