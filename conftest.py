@@ -10,6 +10,7 @@ from typing import NamedTuple
 import hypothesis
 import pytest
 
+from tests import forked
 from tests.choice import Choice
 from tests.devices import DEVIATIONS, prepare
 from tests.skips import unlisted
@@ -90,14 +91,18 @@ def pytest_collection_finish():
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item):
+def pytest_runtest_call(item):
     """Note the processor time of the processes that a test starts."""
-    before = os.times()
-    ran = yield
-    after = os.times()
-    seconds = after.children_user - before.children_user + after.children_system - before.children_system
-    item.config.stash.setdefault(_OF_TESTS, []).append((seconds, item.nodeid))
-    return ran
+    before = _of_children()
+    try:
+        return (yield)
+    finally:
+        item.config.stash.setdefault(_OF_TESTS, []).append((_of_children() - before, item.nodeid))
+
+
+def _of_children():
+    times = os.times()
+    return times.children_user + times.children_system + sum(forked.SECONDS)
 
 
 def pytest_runtest_teardown(item, nextitem):

@@ -51,15 +51,16 @@ packages.version_of = other(packages.version_of)
 RUNTIME = ("numpy", "ml_dtypes", "cuda-bindings", "nvidia-nvjitlink", "nvidia-cuda-nvrtc")
 
 
-@pytest.fixture
-def filled(tmp_path):
-    """A cache with a kernel."""
-    assert run(COMPILE, EP_CACHE_DIR=str(tmp_path / "cache")) == "1 0\n"
-    return str(tmp_path / "cache")
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory, run_forked):
+    """A cache with a kernel, to which nothing is written."""
+    folder = str(tmp_path_factory.mktemp("filled"))
+    assert run_forked(COMPILE, EP_CACHE_DIR=folder) == "1 0\n"
+    return folder
 
 
-def test_another_python_compiles_nothing(filled):
-    assert run(elsewhere(*RUNTIME) + COMPILE, EP_CACHE_DIR=filled) == "0 1\n"
+def test_another_python_compiles_nothing(run_forked, filled):
+    assert run_forked(elsewhere(*RUNTIME) + COMPILE, EP_CACHE_DIR=filled) == "0 1\n"
 
 
 def test_another_copy_of_the_sources_compiles_nothing(filled, tmp_path):
@@ -69,15 +70,15 @@ def test_another_copy_of_the_sources_compiles_nothing(filled, tmp_path):
 
 
 @pytest.mark.parametrize("package", ["numba", "numba-cuda", "llvmlite", "nvidia-nvvm"])
-def test_another_compiler_has_a_folder_of_its_own(package):
-    kernels, functions = run(elsewhere(package) + FOLDERS).split()
+def test_another_compiler_has_a_folder_of_its_own(run_forked, package):
+    kernels, functions = run_forked(elsewhere(package) + FOLDERS).split()
     assert kernels != KERNELS.folder().name
     assert functions != CACHE.folder().name
 
 
 @pytest.mark.parametrize("package", ["", "numpy", "ml_dtypes", "cuda-bindings", "nvidia-nvjitlink"])
-def test_host_code_is_of_one_python_with_its_packages(package):
-    kernels, functions = run(elsewhere(package) + FOLDERS).split()
+def test_host_code_is_of_one_python_with_its_packages(run_forked, package):
+    kernels, functions = run_forked(elsewhere(package) + FOLDERS).split()
     assert kernels == KERNELS.folder().name
     assert functions != CACHE.folder().name
 
