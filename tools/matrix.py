@@ -110,9 +110,10 @@ class Environment:
         self.row = Row(name)
         self._python, self._folder, self._pre = python, folder, arguments.pre
         self._own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
-        quick = arguments.quick and name not in (arguments.whole or ())
+        self._quick = QUICK if arguments.quick else ()
+        self._quick_on_cpu = () if name in (arguments.whole or ()) else self._quick
         options = "-q", "-n", str(workers), "--ep-turn", f"{commit()}-{name}"  # others have other cases
-        self._tests = [self._own, "-m", "pytest", *options, *(QUICK if quick else ())]
+        self._tests = [self._own, "-m", "pytest", *options]
         self._log = folder.with_name(f"{folder.name}.log")
         self._variables = {**os.environ, "EP_CACHE_DIR": f"{folder}.cache", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
         for name in ("PYTHONPATH", "NUMBA_ENABLE_CUDASIM", "PYTHONDONTWRITEBYTECODE"):
@@ -147,9 +148,9 @@ class Environment:
         if "numba-cuda" in self.row.results:
             self.row.files = frozenset(self._run("kernel files", [own, "-m", "tools.ptx_table", "--files"]).split())
         self._run("demo", [own, "-m", "ep", "demo"])
-        runs = [partial(self._run, "CPU tests", self._tests)]
+        runs = [partial(self._run, "CPU tests", [*self._tests, *self._quick_on_cpu])]
         if "numba-cuda" in self.row.results:
-            runs.append(partial(self._run, "PTX tests", [*self._tests, "--ep-device", "cuda"]))
+            runs.append(partial(self._run, "PTX tests", [*self._tests, *self._quick, "--ep-device", "cuda"]))
         return runs
 
     def _run(self, step: str, command: Sequence[str]) -> str:
@@ -240,7 +241,10 @@ def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.matrix", description=(__doc__ or "").partition("\n\n")[2])
     parser.add_argument("--quick", action="store_true", help="run a small part of the tests")
     parser.add_argument(
-        "--whole", action="append", metavar="NAME", help="an environment that runs all tests though --quick; repeat"
+        "--whole",
+        action="append",
+        metavar="NAME",
+        help="an environment that runs all tests of the CPU device though --quick; repeat",
     )
     parser.add_argument(
         "--pre", action="store_true", help=f"with the newest release or pre-release of {', '.join(NEWEST)}"
