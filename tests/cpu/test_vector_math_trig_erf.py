@@ -1,10 +1,8 @@
 """The vector functions of trigonometry and the error function: accuracy, special values, and that loops vectorise."""
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import mpmath
 import numba
 import numpy as np
 import pytest
@@ -15,15 +13,13 @@ from ep.cpu.vector_math.sets.beyond_limit import functions_of_any
 from ep.cpu.vector_math.sets.names import FLOAT64, LIMITED
 from ep.cpu.vector_math.trigonometric import LIMIT
 from ep.include.data_type import DataType
+from ep.include.primitive import UnaryOp
+from ep.testing.references.unary import exact
 from ep.testing.ulps import errors_in_ulps
 from tests.cpu.outer import OUTER
 
-_REFERENCES: dict[str, Callable[..., np.ndarray]] = {
-    **{name: getattr(np, name) for name in ("sin", "cos", "tan")},
-    **{"asin": np.arcsin, "acos": np.arccos, "atan": np.arctan},
-}
-
 _NAMES = [name for name, forms in FLOAT64.items() if forms.test == "test_vector_math_trig_erf.py"]
+_SLOW = ("erf", "erfc", "gelu")  # their references are mpmath's
 # the forms of any processor, and those with register tables
 _FORMS = [(name, "computed") for name in _NAMES]
 _FORMS += [(name, "tabled") for name in _NAMES if FLOAT64[name].tabled and has_register_tables()]
@@ -72,26 +68,12 @@ def _samples(name: str, count: int) -> np.ndarray:
 
 def _exact(name: str, x: np.ndarray) -> np.ndarray:
     """Return the values in long double."""
-    if name in _REFERENCES:
-        with np.errstate(invalid="ignore"):
-            return _REFERENCES[name](x.astype(np.longdouble))
-
-    def to_longdouble(v: mpmath.mpf) -> np.longdouble:
-        v = mpmath.ldexp(v, 200)  # scaled, so that the lower half does not underflow
-        high = float(v)
-        return np.ldexp(np.longdouble(high) + np.longdouble(float(v - high)), -200)
-
-    def gelu(v: mpmath.mpf) -> mpmath.mpf:
-        return v / 2 * mpmath.erfc(-v / mpmath.sqrt(2))
-
-    function = {"erf": mpmath.erf, "erfc": mpmath.erfc, "gelu": gelu}[name]
-    with mpmath.workprec(160):
-        return np.array([to_longdouble(function(mpmath.mpf(float(v)))) for v in x])
+    return exact(UnaryOp[f"k{name.capitalize()}"], x)
 
 
 @pytest.mark.parametrize(("name", "form"), _FORMS)
 def test_float64_is_accurate(name: str, form: str) -> None:
-    x = _samples(name, 100_000 if name in _REFERENCES else 1500)
+    x = _samples(name, 1500 if name in _SLOW else 100_000)
     errors = errors_in_ulps(_apply(name, form, x), _exact(name, x))
     worst = int(np.argmax(errors))
     assert errors[worst] <= FLOAT64[name].ulps, x[worst]
