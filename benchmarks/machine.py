@@ -8,6 +8,7 @@ import hashlib
 import os
 import platform
 import re
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -41,6 +42,7 @@ def describe(threads: int, isa: str = HOST) -> dict[str, Any]:
     }
 
 
+@cache
 def kernels() -> str:
     """Return a digest of the code of the CPU's kernels, without its comments and docstrings."""
     root, digest = Path(__file__).resolve().parents[1], hashlib.sha256()

@@ -180,14 +180,6 @@ def test_negative_indices_are_read_from_the_end(rng):
         np.testing.assert_array_equal(model(i=np.array(i))[0], table[i])
 
 
-def test_sizes_that_depend_on_data(rng):
-    nodes = [("Relu", ["x"], ["r"]), ("NonZero", ["r"], ["n"]), ("Mul", ["n", "two"], ["y"])]
-    model = ep.onnx.load(model_of(nodes, [("x", (9,))], [("y", (1, "n"), I64)], [("two", np.array(2))]))
-    for _ in range(5):
-        x = rng.standard_normal(9, np.float32)
-        np.testing.assert_array_equal(model(x=x)[0], 2 * np.flatnonzero(x > 0)[None])
-
-
 def test_launches_that_need_what_is_not_there_yet(rng):
     """A launch of a list is refused that needs non-temporal stores before their task is there; Python then provides
     it."""
