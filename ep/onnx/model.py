@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -13,9 +12,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.common.notice import Wait
 from ep.common.progress import Progress, Tell
 from ep.garbage import garbage_waits
-from ep.include.arrays import Arrays
 from ep.include.device_type import DeviceType
-from ep.include.process import exclusively
 from ep.include.shown import Lines
 from ep.onnx.inputs import as_names, by_name, check_known, check_mapping, checked, of_shapes
 from ep.onnx.source import Source
@@ -26,7 +23,6 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
     from ep.onnx.graph import Node
-    from ep.onnx.planner import Planner
 
 
 def load(source: str | PathLike[str] | bytes | ModelProto, device: str | DeviceType = "cpu") -> Model:
@@ -49,9 +45,8 @@ class Model:
     def __init__(self, source: Source, device_type: DeviceType) -> None:
         """Load a model: see `load`."""
         self._source, self._device_type = source, device_type
-        self._made: Planner | None = None
         self._stored = Stored(source, device_type)
-        self.inputs, self.outputs = self._stored.signatures() or self._planner.signatures
+        self.inputs, self.outputs = self._stored.signatures()
         self._names, self._all = (tuple([one.name for one in some]) for some in (self.inputs, self.outputs))
         self._plans = BoundedCache(attrgetter("holds"))  # by the requested outputs and the shapes of inputs
         self._known = BoundedCache(lambda known: known[0].holds)  # the same, with their Arrays, by the keys of calls
@@ -67,7 +62,7 @@ class Model:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes, as the file has them, without their tensors and graphs."""
-        return self._planner.nodes
+        return self._stored.planner.nodes
 
     def __repr__(self) -> str:
         kinds = [*(("input", one) for one in self.inputs), *(("output", one) for one in self.outputs)]
@@ -108,9 +103,7 @@ class Model:
             known = self._known.get(call)
             if known is not None:
                 plan, base = known
-                found = plan.outputs(base, inputs)
-                if found is not None:
-                    return tuple(found)
+                return tuple(plan.outputs(base, inputs))
         return self._found(call, wanted, inputs, progress)
 
     def explain(self, /, *given: Any, **shapes: Any) -> str:
@@ -119,16 +112,7 @@ class Model:
         given, shapes: the shapes of the inputs, or arrays that have them: in the order of the inputs, or by name. They
         are required for inputs with free sizes.
         """
-        return Lines(self._planner.explain(of_shapes(self.inputs, by_name(self.inputs, given, shapes))))
-
-    @property
-    def _planner(self) -> Planner:
-        """The graph, and the plans that are made of it. Plans on disk do not need it."""
-        if self._made is None:
-            planner = exclusively(lambda: import_module("ep.onnx.planner")).Planner(self._source, self._device_type)
-            self._made = self._made or planner  # another thread may have been faster: all plans share the constants
-            self._source.forget()
-        return self._made
+        return Lines(self._stored.planner.explain(of_shapes(self.inputs, by_name(self.inputs, given, shapes))))
 
     def _found(
         self, call: Any, wanted: tuple[str, ...], inputs: Mapping[str, Any], progress: Tell | None
@@ -143,23 +127,14 @@ class Model:
         key = key_of(wanted, values)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._stored.plan(key)
-            if plan is None:
-                return self._planned(base, key, values, wanted, progress)
-            self._plans.put(key, plan)
+            with garbage_waits(), Wait() as wait:
+                heard = [one for one in (progress, wait.tell if wait is not None and wait.is_heard else None) if one]
+                told = [Progress(lambda done, known: [tell(done, known) for tell in heard])] if heard else []
+                plan = self._stored.runs(wanted, values, *told)
+                self._plans.put(key, plan)
+                found = tuple(plan.outputs(base, values, *told))
+        else:
+            found = tuple(plan.outputs(base, values))
         if call is not None and call[1] is not None and all(inputs[name] is values[name] for name in self._names):
             self._known.put(call, (plan, base.kept()))
-        found: Sequence[Any] | None = plan.outputs(base, values)
-        return self._planned(base, key, values, wanted, progress) if found is None else tuple(found)
-
-    def _planned(
-        self, base: Arrays, key: Hashable, values: dict[str, Any], wanted: tuple[str, ...], progress: Tell | None
-    ) -> tuple[Any, ...]:
-        """Return outputs by name, with a new plan. values: the inputs, by name."""
-        planner = self._planner
-        with garbage_waits(), Wait() as wait:
-            heard = [one for one in (progress, wait.tell if wait is not None and wait.is_heard else None) if one]
-            told = Progress(lambda done, known: [tell(done, known) for tell in heard]) if heard else None
-            runs = planner.runs(wanted, values, self._stored, told)
-            self._plans.put(key, runs)
-            return tuple(runs.outputs(base, values, told))
+        return found

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ep.common.plans.stored_plan import Launches
 from ep.common.progress import Progress
 from ep.expressions.memory import Arenas
 from ep.expressions.runs import Runs
+from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
 from ep.onnx.constants import ModelConstants
 from ep.onnx.folding import folded
@@ -19,7 +20,6 @@ from ep.onnx.planned import Planned
 from ep.onnx.reading import read
 from ep.onnx.source import Source
 from ep.onnx.specialized import SpecializedGraph
-from ep.onnx.stored import Stored, key_of
 
 
 class Planner:
@@ -39,13 +39,19 @@ class Planner:
         self._known = ModelConstants(graph, device_type)  # it alone keeps the constants
         self._arenas, self._has_planned = Arenas(), False
 
-    def runs(self, wanted: Sequence[str], given: Mapping[str, Any], stored: Stored, progress: Progress | None) -> Runs:
-        """Return the runs of a new plan. given: the inputs, by name. stored: where the plan is kept."""
-        plan, keep = self._plan(wanted, given, progress), None
-        if self._is_whole and stored.keeps and plan.is_one_program:
-            keep = partial(stored.keep, self.signatures, key_of(wanted, given))
+    def runs(
+        self,
+        wanted: Sequence[str],
+        given: Mapping[str, Any],
+        keep: Callable[[Launches], None] | None,
+        progress: Progress | None = None,
+    ) -> Runs:
+        """Return the runs of a new plan. given: the inputs, by name. keep: keeps the launches of the plan."""
+        with garbage_waits():
+            plan = self._plan(wanted, given, progress)
+        may_keep = self._is_whole and plan.is_one_program
         at_once, self._has_planned = not self._has_planned, True
-        return Runs(plan, self._arenas, keep, at_once=at_once)
+        return Runs(plan, self._arenas, keep if may_keep else None, at_once=at_once)
 
     def explain(self, given: Mapping[str, Any]) -> str:
         """Return a description of the plan for all outputs. given: the inputs, by name."""

@@ -1,10 +1,11 @@
-"""The plans of models on disk, and with them the inputs and outputs of models."""
+"""The plans of models, on disk or new, and with them the inputs and outputs of models."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from typing import TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,35 +15,59 @@ from ep.common.plans.stored_plans import StoredPlans
 from ep.include.arrays import Array
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_type import DeviceType
-from ep.onnx.inputs import ValueInfo
+from ep.include.process import exclusively
+from ep.onnx.inputs import Sized, ValueInfo
 from ep.onnx.source import Source
+
+if TYPE_CHECKING:
+    from ep.onnx.planner import Planner
 
 ValueInfos: TypeAlias = tuple[Sequence[ValueInfo], Sequence[ValueInfo]]
 """Those of the inputs and of the outputs of a model."""
 
 
 class Stored(StoredPlans):
-    """What is on disk of a model for a device."""
+    """The plans of a model on a device: those on disk, and new ones."""
+
+    _made: Planner | None = None
 
     def __init__(self, source: Source, device_type: DeviceType) -> None:
         super().__init__(Origin(source.digest, source.contents, source.forget), "onnx", device_type)
         self._source, self._device_type = source, device_type
         self._has_signatures = False
 
+    @property
+    def planner(self) -> Planner:
+        """The graph, and the plans that are made of it. Plans on disk do not need it."""
+        if self._made is None:
+            planner = exclusively(lambda: import_module("ep.onnx.planner")).Planner(self._source, self._device_type)
+            self._made = self._made or planner  # another thread may have been faster: all plans share the constants
+            self._source.forget()
+        return self._made
+
     def __reduce__(self) -> tuple[type[Stored], tuple[Source, DeviceType]]:
         """Let a copy find what is on disk for the sources of its own process."""
         return Stored, (self._source, self._device_type)
 
-    def signatures(self) -> ValueInfos | None:
-        """Return the inputs and the outputs of the model; None if nothing of it is on disk."""
+    def signatures(self) -> ValueInfos:
+        """Return the inputs and the outputs of the model."""
         found = self.read("inputs", "", _signatures)
         self._has_signatures = found is not None
-        return found
+        return found or self.planner.signatures
 
-    def keep(self, signatures: ValueInfos, key: object, launches: Launches) -> None:
-        """Write a plan. signatures: of the inputs and the outputs of the model."""
-        self.keep_plan(key, launches)
+    def runs(self, wanted: Sequence[str], values: Mapping[str, Array], *told: Any) -> Any:
+        """Return the runs of the plan for outputs and inputs, by name. told: the progress of planning."""
+        sizes = {name: Sized.of(one) for name, one in values.items()}
+
+        def make(keep: Any, *told: Any) -> Any:
+            return self.planner.runs(wanted, sizes, keep, *told)
+
+        return self.plan(key_of(wanted, values), make, *told)
+
+    def keep_plan(self, key: object, launches: Launches) -> None:
+        super().keep_plan(key, launches)
         if not self._has_signatures:
+            signatures = self.planner.signatures
             said = [[(name, as_data_type(dtype).name, shape) for name, dtype, shape in some] for some in signatures]
             self.write("inputs", "", json.dumps(said).encode())
             self._has_signatures = True

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +14,7 @@ from torch.fx import Node
 from ep import ops
 from ep.common.arrays.constants import CONSTANTS
 from ep.common.arrays.on_device import arrays_on
-from ep.common.plans.stored_plan import Origin, StoredPlan, Workspace
+from ep.common.plans.stored_plan import Launches, Origin, Workspace
 from ep.common.plans.stored_plans import StoredPlans
 from ep.expressions.array import LazyArray
 from ep.expressions.folding import FoldingTrace, Folds
@@ -56,11 +55,8 @@ class Target(NamedTuple):
 class Section:
     """Some nodes of a graph, for inputs of certain sizes. Its plan is kept on disk.
 
-    readers, writers: the layouts of the inputs, and those of the results. holds: as for `BoundedCache`.
+    readers, writers: the layouts of the inputs, and those of the results.
     """
-
-    holds: Mapping[Any, int]
-    _outputs: Callable[..., Any]
 
     def __init__(self, target: Target, stored: StoredPlans, part: Part, sizing: Sizing, at_once: bool) -> None:
         """stored: the plans on disk of any graph. part: the nodes, inputs and results. sizing: of its values. at_once:
@@ -75,7 +71,13 @@ class Section:
         )
         digest, self._key = _identity(part, sizing, target.options)
         self._stored = stored.with_origin(Origin(digest))
-        self._use(self._stored.plan(self._key) or self._plan())
+        self._plan = self._stored.plan(self._key, self._runs)
+
+    @property
+    def holds(self) -> Mapping[Any, int]:
+        """As for `BoundedCache`."""
+        found: Mapping[Any, int] = self._plan.holds
+        return found
 
     def explain(self) -> list[str]:
         """Return lines about the kernels, their bytes and the memory."""
@@ -83,18 +85,11 @@ class Section:
 
     def run(self, given: Mapping[str, Any]) -> Sequence[Any]:
         """Return the results for the inputs, by the names of their nodes, as arrays of the device."""
-        found: Sequence[Any] | None = self._outputs(self._base, given)
-        if found is None:  # the plan on disk cannot be used
-            self._use(self._plan())
-            return self.run(given)
+        found: Sequence[Any] = self._plan.outputs(self._base, given)
         return found
 
-    def _use(self, plan: StoredPlan | Runs) -> None:
-        self._outputs, self.holds = plan.outputs, plan.holds
-
-    def _plan(self) -> Runs:
-        """Return a new plan, which is kept on disk."""
-        keep = partial(self._stored.keep_plan, self._key) if self._stored.keeps else None
+    def _runs(self, keep: Callable[[Launches], None] | None) -> Runs:
+        """Return the runs of a new plan. keep: keeps its launches."""
         return Runs(self._program(), self._target.arenas, keep, at_once=self._at_once)
 
     def _program(self) -> NamedProgram:

@@ -36,7 +36,7 @@ def main(folder, mode="writes"):
             given = dict(inputs)
         model = ep.onnx.load(path)
         outputs = [(one.dtype.name, one.shape, one.tobytes()) for one in model(**given)]
-        found[path.stem] = outputs, model._made is None, [*PARTS]
+        found[path.stem] = outputs, model._stored._made is None, [*PARTS]
     (folder / "out").write_bytes(pickle.dumps(found))
 
 

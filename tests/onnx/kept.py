@@ -16,7 +16,7 @@ def written(folder, model):
 def loaded(path):
     """Return a loaded model, and whether its graph has been read."""
     model = ep.onnx.load(path)
-    return model, lambda: model._made is not None
+    return model, lambda: model._stored._made is not None
 
 
 def run_once(folder, model, given):

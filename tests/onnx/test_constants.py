@@ -213,6 +213,6 @@ def test_on_a_device(device, rng):
         x = rng.standard_normal((rows, 5), np.float32)
         (y,) = model(x=ep.ops.copy_to_device(x, device.type))
         np.testing.assert_allclose(ep.ops.copy_to_host(y), 6 * (x @ weight), rtol=1e-4, atol=1e-4)
-    constants = [one for name, one in model._planner._known.on_device() if one.size == weight.size]
+    constants = [one for name, one in model._stored.planner._known.on_device() if one.size == weight.size]
     assert len(constants) > 3
     assert len({getattr(one, "address", None) or one.ctypes.data for one in constants}) == 1

@@ -2,6 +2,7 @@
 
 import json
 import logging
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -41,8 +42,8 @@ def kept(tmp_path, rng):
 def found(path, given):
     """Return the outputs that the plan on disk computes; None if it is refused."""
     model, _ = loaded(path)
-    plan = model._stored.plan(key_of(model._all, given))
-    return plan and plan.outputs(arrays_on(DeviceType.kCPU), given)
+    new = SimpleNamespace(outputs=lambda *_: None, holds={})
+    return model._stored.plan(key_of(model._all, given), lambda keep: new).outputs(arrays_on(DeviceType.kCPU), given)
 
 
 def are_equal(some, others):

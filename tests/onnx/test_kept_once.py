@@ -55,14 +55,14 @@ def test_a_copy_finds_the_plans_of_its_process_and_shares_no_memory(tmp_path, ga
     packed = pickle.dumps(again)
     for one in (copy.deepcopy(again), pickle.loads(packed)):
         np.testing.assert_array_equal(one(**given)[0], table[given["i"]])
-        assert one._made is None
+        assert one._stored._made is None
         for another in (copy.copy(one), copy.deepcopy(one), pickle.loads(pickle.dumps(one))):  # of one that has run
             np.testing.assert_array_equal(another(**given)[0], table[given["i"]])
-            assert another._made is None
+            assert another._stored._made is None
     monkeypatch.setattr(type(CACHE), "digest", lambda self: "other sources")
     newer = pickle.loads(packed)
     np.testing.assert_array_equal(newer(**given)[0], table[given["i"]])
-    assert newer._made is not None
+    assert newer._stored._made is not None
 
 
 def test_a_copy_needs_no_file_of_the_model_that_it_is_a_copy_of(tmp_path, gathered):

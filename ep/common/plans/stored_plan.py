@@ -131,38 +131,41 @@ class StoredPlan(ProcessBound):
     holds: as for `BoundedCache`.
     """
 
+    _other: Any = None  # a new plan
+
     def __init__(
         self,
         origin: Origin,
         contents: Contents,
         read_again: Callable[[], Contents | None],
+        make: Callable[..., Any],
         reading: Callable[[], AbstractContextManager[Callable[[str], bytes | None]]],
         workspaces: list[Workspace],
     ) -> None:
-        """contents: those of the file; `read_again` reads it again, for more memory. workspaces: those that no thread
-        uses now.
+        """contents: those of the file; `read_again` reads it again, for more memory. make: returns a new plan, as for
+        `StoredPlans.plan`. workspaces: those that no thread uses now.
 
         reading: a block with the function that returns the contents of a constant with a file, by its digest; None for
         one that is not on disk.
         """
-        self._origin, self._header, self._read_again = origin, contents.header, read_again
+        self._origin, self._header, self._read_again, self._make = origin, contents.header, read_again, make
         self._contents: Contents | None = contents
         self._reading, self._workspaces = reading, workspaces
         self._inputs, self._results = self._header.inputs, self._header.results
         self._written = [(shape, DataType[name].dtype) for shape, name in self._header.written]
         self._gives_written = self._results == tuple((k, shape) for k, (shape, _) in enumerate(self._written))
         self._constants: list[Array] | None = None
-        self.holds: dict[Any, int] = {id(self): len(contents.image) + len(contents.own)}
-        self.holds.update((one.digest, one.num_bytes) for one in self._header.constants if one.digest)
+        self.holds: Mapping[Any, int] = {id(self): len(contents.image) + len(contents.own)}
+        self.holds |= {one.digest: one.num_bytes for one in self._header.constants if one.digest}
 
-    def outputs(self, base: Arrays, values: Mapping[Any, Array]) -> tuple[Array, ...] | None:
-        """Return the outputs. values: the inputs, by name.
+    def outputs(self, base: Arrays, values: Mapping[Any, Array], *told: Any) -> Sequence[Array]:
+        """Return the outputs. values: the inputs, by name. told: what a new plan gets.
 
-        Returns None if the launches cannot be repeated: kernels or constants are no longer on disk, the file is damaged
-        or of other inputs, an index is wrong, or another package has registered kernels meanwhile.
+        There is a new plan from then on if the launches cannot be repeated: kernels or constants are no longer on disk,
+        the file is damaged or of other inputs, an index is wrong, or another package has registered kernels meanwhile.
         """
-        if has_additions():
-            return None
+        if self._other is not None or has_additions():
+            return self._computed(base, values, told)
         try:
             workspace = self._workspaces.pop()
         except IndexError:
@@ -174,8 +177,18 @@ class StoredPlan(ProcessBound):
         if len(self._workspaces) < MOST_IDLE:
             self._workspaces.append(workspace)
         if not done:
-            return None
-        return tuple(written if self._gives_written else results_in(written, self._results))
+            return self._computed(base, values, told)
+        return written if self._gives_written else results_in(written, self._results)
+
+    def _computed(self, base: Arrays, values: Mapping[Any, Array], told: Sequence[Any]) -> Sequence[Array]:
+        """Return the outputs by a new plan. What this one has in memory is freed."""
+        if self._other is None:
+            other = self._make(*told)
+            self._other, self.holds, self._constants = other, other.holds, None
+            for one in [*self._workspaces]:
+                one.functions.pop(id(self), None)
+        found: Sequence[Array] = self._other.outputs(base, values, *told)
+        return found
 
     def _restored(self, base: Arrays, workspace: Workspace, values: Mapping[Any, Array]) -> Callable[..., bool] | None:
         contents, self._contents = self._contents or self._read_again(), None

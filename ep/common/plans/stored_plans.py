@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import partial
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from ep.common.arrays.on_device import arrays_on
 from ep.common.kernel_cache.versions import version
@@ -60,15 +60,21 @@ class StoredPlans:
     def _has_names(self) -> bool:
         return self._made_by != "" and self._origin.digest != ""
 
-    def plan(self, key: object) -> StoredPlan | None:
-        """Return a plan; None if it is not on disk. A process with kernels of other packages makes its own plans."""
-        if has_additions():
-            return None
+    def plan(self, key: object, make: Callable[..., Any], *told: Any) -> Any:
+        """Return a plan: the one on disk, or a new one. A process with kernels of other packages makes its own plans.
+
+        make: returns a new plan. It gets a function that keeps the launches of the plan, which is None if plans are not
+        kept, and `told`, or what a call of `outputs` is told that finds the plan on disk of no use.
+        """
+
+        def made(*told: Any) -> Any:
+            return make(partial(self.keep_plan, key) if self.keeps else None, *told)
+
         read = partial(self.read, "launches", key, unpacked)
-        contents = read()
+        contents = None if has_additions() else read()
         if contents is None:
-            return None
-        return StoredPlan(self._origin, contents, read, self._reading, self._workspaces)
+            return made(*told)
+        return StoredPlan(self._origin, contents, read, made, self._reading, self._workspaces)
 
     def keep_plan(self, key: object, launches: Launches) -> None:
         """Write a plan, unless its origin has been removed, or has changed."""
