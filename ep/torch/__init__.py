@@ -9,7 +9,6 @@ if find_spec("torch") is None:
     raise ModuleNotFoundError(f"ep.torch needs the package torch: {installs('torch')}", name="torch")
 
 with garbage_waits(all_is_kept=True):
-    from ep.torch.aot import backend
-    from ep.torch.explaining import explain
+    from ep.torch.aot import backend, explain
 
 __all__ = ["backend", "explain"]

@@ -1,8 +1,9 @@
-"""The backend of `torch.compile`: graphs of AOTAutograd, with ATen's core operators, as callables."""
+"""The backend of `torch.compile`: graphs of AOTAutograd, with ATen's core operators, as callables, and what they do."""
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
@@ -14,7 +15,10 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.config import patch
 from torch.fx import GraphModule
 
+from ep.common.plans.stored_plan import Origin
+from ep.common.plans.stored_plans import StoredPlans
 from ep.expressions.memory import Arenas
+from ep.include.shown import Lines
 from ep.torch.compiled_graph import CompiledGraph
 from ep.torch.operators.resizes import resizes_in_graphs
 from ep.torch.options import Options, as_options
@@ -24,17 +28,12 @@ from ep.torch.table import OPERATORS, aten
 TRIED: Final = ("2.13", "2.15")
 """The versions of PyTorch that all of tests/torch passed with. AOTAutograd promises nothing about others."""
 
-
-@cache
-def _warn_of_version() -> None:
-    """Say once if this version of PyTorch has not been tried."""
-    version = ".".join(torch.__version__.split(".")[:2])
-    if version not in TRIED:
-        warnings.warn(
-            f"ep.torch was tried with PyTorch {' and '.join(TRIED)}, and this is {torch.__version__}: compare results "
-            "with those of eager once",
-            stacklevel=2,
-        )
+if ".".join(torch.__version__.split(".")[:2]) not in TRIED:
+    warnings.warn(
+        f"ep.torch was tried with PyTorch {' and '.join(TRIED)}, and this is {torch.__version__}: compare results with "
+        "those of eager once",
+        stacklevel=2,
+    )
 
 
 def _power(x: torch.Tensor, exponent: Any) -> Any:
@@ -81,8 +80,7 @@ def compiled(
     module: GraphModule, example_inputs: Sequence[Any], options: Options, note: Callable[[CompiledGraph], None]
 ) -> Callable[..., Any]:
     """Compile a graph. note: gets each graph that AOTAutograd makes of it: forward, backward."""
-    _warn_of_version()
-    target = Target(options, Arenas(), [])
+    target = Target(options, Arenas(), StoredPlans(Origin(""), "torch", options.device))
 
     def compile_graph(graph: GraphModule, _: Sequence[Any]) -> CompiledGraph:
         made = CompiledGraph(graph, target)
@@ -98,3 +96,28 @@ def compiled(
     with resizes_in_graphs(), patch(cse=False):  # equal nodes are one in a trace; PyTorch would import inductor for it
         found: Callable[..., Any] = make(module, example_inputs)
     return found
+
+
+def explain(model: Callable[..., Any], /, *args: Any, options: Mapping[str, Any] | None = None, **kwargs: Any) -> str:
+    """Return a text on how a model is computed: for each graph that PyTorch makes of it, the kernels and their bytes,
+    the memory of intermediate values, and the steps that PyTorch computes, with reasons.
+
+    model: what `torch.compile` takes. args, kwargs: of a call of the model, which is done once: it changes what every
+    call changes, such as the statistics of a batch norm. If a result requires a gradient, the backward graphs are in
+    the text, too. options: as of `torch.compile`.
+
+    Raises the errors of the model, and of options: see `Options`.
+    """
+    graphs, chosen = list[CompiledGraph](), as_options(options)
+    with patch(force_non_lazy_backward_lowering=True):  # else the first backward call compiles its graph
+        torch.compile(model, backend=lambda graph, given: compiled(graph, given, chosen, graphs.append))(
+            *args, **kwargs
+        )
+    lines = [f"graphs: {len(graphs)}, on {chosen.device.tag}"]
+    for k, graph in enumerate(graphs):
+        plan = graph.any_plan()
+        lines += [f"\ngraph {k + 1}:", *(line for section in plan.sections for line in section.explain())]
+        for (operator, reason), count in Counter((node.target, why) for node, why in plan.eager.items()).items():
+            times = f", {count} times" if count > 1 else ""
+            lines.append(f"PyTorch computes {operator}{times}: {reason}")
+    return Lines("\n".join(lines))

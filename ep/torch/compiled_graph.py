@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx.graph import _BoxedCodeGen
+from torch.fx.node import map_arg
 
 from ep.common.bounded_cache import BoundedCache
 from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
 from ep.include.errors import UnsupportedPrimitiveError
-from ep.torch.division import Division, is_random
+from ep.torch.division import divided, is_random
 from ep.torch.section import RefusedError, Section, Target
-from ep.torch.sizing import Sizing, Symbols
+from ep.torch.sizes import Sizes
 
 
 class SpecializedModule(NamedTuple):
@@ -43,14 +44,14 @@ class CompiledGraph:
         module.graph.eliminate_dead_code()
         self._boxed_call = True  # says to AOTAutograd that the inputs come in a list, which a call empties
         self._module, self._target = module, target
-        self._symbols = Symbols(module.graph)
-        self._refused: dict[Any, Exception] = {}
-        self._plans = BoundedCache(operator.attrgetter("holds"))
+        self._sizes = Sizes(module.graph)
+        self._refused: dict[str, Exception] = {}
+        self._plans = BoundedCache(attrgetter("holds"))
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Return the results. Raises NotImplementedError for steps that PyTorch would compute, where those are errors,
         and UnsupportedPrimitiveError, which lists all that the device lacks."""
-        key = self._symbols.key(args) if self._symbols.vary else ()
+        key = self._sizes.key(args) if self._sizes.vary else ()
         plan = self._plans.get(key) or self._plans.keep(key, lambda: self.plan(args))
         return plan.run(args)
 
@@ -58,19 +59,17 @@ class CompiledGraph:
         """Return a plan that there is; if there is none yet, one for the sizes that PyTorch traced the graph with."""
         for plan in (*self._plans.values(), *self._plans.older.values()):
             return plan  # type: ignore[no-any-return]
-        said = [self._symbols.said[node] for node in self._symbols.placeholders]
+        said = [node.meta.get("val") for node in self._sizes.placeholders]
         return self.plan([one.node.hint if isinstance(one, torch.SymFloat) else one for one in said])
 
     def plan(self, args: Sequence[Any]) -> SpecializedModule:
         """Return a new plan for inputs of some sizes."""
         with garbage_waits():
-            plan, at_once = None, not self._plans
-            while plan is None:
+            plan, graph = None, self._sizes.graph(args)
+            while plan is None:  # as long as sections have nodes that are refused
                 try:
-                    plan = self._planned(args, at_once)
+                    plan = self._planned(graph)
                 except RefusedError as error:
-                    if not error.reasons.keys() - self._refused.keys():
-                        raise  # nothing would change
                     self._refused.update(error.reasons)
         options, device = self._target.options, self._target.options.device
         lacking = [str(one) for one in self._refused.values() if isinstance(one, UnsupportedPrimitiveError)]
@@ -83,40 +82,31 @@ class CompiledGraph:
             raise NotImplementedError(f"PyTorch would compute {len(steps)} steps, and strict is set:\n  {listed}")
         return plan
 
-    def _planned(self, args: Sequence[Any], at_once: bool) -> SpecializedModule:
+    def _planned(self, graph: Graph) -> SpecializedModule:
         """Return a plan: another graph, whose nodes are sections, and steps and views of PyTorch.
 
-        at_once: whether the first call keeps the plan on disk. Raises RefusedError for nodes that `ep` does not compute
-        and that are not among the refused ones.
+        graph: for certain sizes. Raises RefusedError for nodes that `ep` does not compute and that are not among the
+        refused ones.
         """
-        symbols, graph, sections = self._symbols, Graph(), list[Section]()
-        sizing, kinds = Sizing(symbols, args), dict(zip(symbols.placeholders, map(type, args), strict=True))
-        (wanted,) = self._module.graph.output_node().args
-        results: Sequence[Any] = wanted if isinstance(wanted, tuple | list) else [wanted]
-        division = Division([*symbols.said], results, sizing, self._refused)
-        stored = self._target.stored()
-        made = {node: graph.node_copy(node) for node in symbols.said if node.op in ("placeholder", "get_attr")}
+        graph.eliminate_dead_code()
+        division, at_once = divided(graph, self._refused), not self._plans
+        made, found, sections = dict[Node, Any](), Graph(), list[Section]()
 
-        def value_of(node: Any) -> Any:
-            if not isinstance(node, Node):
-                return node
-            if node in sizing.numbers:
-                return sizing.numbers[node]
+        def value_of(node: Node) -> Any:
             if node not in made:
-                made[node] = graph.node_copy(node, value_of)
+                made[node] = found.node_copy(node, value_of)
             return made[node]
 
+        for node in graph.nodes:
+            if node.op in ("placeholder", "get_attr"):
+                value_of(node)
         for step in division.steps:
             if isinstance(step, Node):
                 value_of(step)
-                continue
-            section = Section(self._target, stored, step, sizing, at_once)
-            pairs = zip(step.inputs, section.readers, strict=True)
-            read = {node.name: layout.add_array(graph, value_of(node), kinds.get(node)) for node, layout in pairs}
-            found = graph.call_function(section.run, (read,))
-            for k, (node, layout) in enumerate(zip(step.results, section.writers, strict=True)):
-                made[node] = layout.add_tensor(graph, graph.call_function(operator.getitem, (found, k)))
-            sections.append(section)
-        graph.output([value_of(one) for one in results])
-        graph.set_codegen(_BoxedCodeGen())
-        return SpecializedModule(GraphModule(self._module, graph).forward, sections, division.eager)
+            else:
+                sections.append(Section(self._target, step, at_once))
+                made |= sections[-1].add(found, value_of)
+        (results,) = graph.output_node().args
+        found.output(map_arg([*results] if isinstance(results, tuple | list) else [results], value_of))
+        found.set_codegen(_BoxedCodeGen())
+        return SpecializedModule(GraphModule(self._module, found).forward, sections, division.eager)

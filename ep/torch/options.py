@@ -29,8 +29,7 @@ def as_options(given: Mapping[str, Any] | None) -> Options:
 
     Raises TypeError for an unknown name, and for values of other types; ValueError for an unknown device.
     """
-    found = dict(given or {})
-    known = [one.name for one in fields(Options)]
+    found, known = dict(given or {}), [one.name for one in fields(Options)]
     if unknown := [name for name in found if name not in known]:
         raise TypeError(f"options has {shown(unknown[0])}; backend ep knows {', '.join(known)}")
     device = found.pop("device", DeviceType.kCPU)

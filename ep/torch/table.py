@@ -3,66 +3,64 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import numpy as np
 import torch
 from torch.fx import Node
-from torch.fx.node import map_aggregate
+from torch.fx.node import map_arg
 
 from ep import ops
 from ep.include.additions import note_addition
 from ep.torch.tensors import DTYPES, tensors_in
 
+Function = Callable[["AtenCall"], Any]
 
-class Arguments:
-    """The arguments of a call as attributes, by the names that ATen gives them: arrays of the trace in the place of
-    tensors. One that an overload does not have is None. given: all of them, by name."""
-
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
-
-    def __getattr__(self, name: str) -> Any:
-        return self.given.get(name)
-
-
-Function = Callable[["AtenCall", Arguments], Any]
-
-OPERATORS: Final[dict[Any, Function]] = {operator.getitem: lambda _, a: a.values[a.index]}
+OPERATORS: Final[dict[Any, Function]] = {operator.getitem: lambda c: c.values[c.index]}
 """The functions, by overload."""
 
 aten: Final = torch.ops.aten
 
 
 class AtenCall:
-    """A call of an operator.
+    """A call of an operator. Its arguments are attributes, by the names that ATen gives them: arrays of the trace in
+    the place of tensors. One that an overload does not have is None.
 
-    trace: records what is computed. node: the call in PyTorch's graph. shape: of the result, or of the first one.
+    trace: records what is computed. node: the call in PyTorch's graph. given: the arguments, by name. shape: of the
+    result, or of the first one.
     """
 
-    def __init__(self, trace: Any, node: Node, shape: tuple[int, ...]) -> None:
-        self.trace, self.node, self.shape = trace, node, shape
+    def __init__(self, trace: Any, node: Node, given: Mapping[str, Any]) -> None:
+        self.trace, self.node, self.given = trace, node, given
+        self.shape: tuple[int, ...] = next(filter(None, node.meta["sizes"]))[0]
         self.name = getattr(node.target, "__name__", "").partition(".")[0]
 
-    def arguments(self, value_of: Callable[[Any], Any]) -> Arguments:
-        """Return the arguments. value_of: returns what takes the place of a node.
+    @classmethod
+    def of(cls, trace: Any, node: Node, values: Mapping[Node, Any]) -> AtenCall:
+        """Return the call of a node. values: what takes the place of nodes.
 
-        For an operator that takes axes, arrays without axes get one, which the results need not have: PyTorch allows
-        axis 0 of them.
+        PyTorch allows axis 0 of a number, and images without an axis of samples. Of an operator that takes axes, or
+        images, these get the axis; the results need not have it.
         """
-        schema, node = getattr(self.node.target, "_schema", None), self.node
+        schema = getattr(node.target, "_schema", None)
         if schema is None:
-            return Arguments(dict(zip(("values", "index"), map(value_of, node.args), strict=True)))
+            whole: Any = node.args[0]
+            return cls(trace, node, {"values": values[whole], "index": node.args[1]})
         found = {one.name: one.default_value for one in schema.arguments}
-        takes_axes = any(name.startswith("dim") for name in found)
+        images = re.search(r"pool(\d)d", str(node.target))
+        rank = int(images[1]) + 1 if images else 0 if any(name.startswith("dim") for name in found) else -1
 
-        def argument_of(given: Any) -> Any:
-            value = value_of(given)
-            return value.reshape((1,)) if takes_axes and getattr(value, "shape", None) == () else value
+        def argument_of(given: Node) -> Any:
+            value = values[given]
+            return value.reshape((1, *value.shape)) if len(value.shape) == rank else value
 
-        found |= zip(found, map_aggregate(node.args, argument_of), strict=False)
-        return Arguments(found | map_aggregate(node.kwargs, argument_of))
+        found |= zip(found, map_arg(node.args, argument_of), strict=False)
+        return cls(trace, node, found | map_arg(node.kwargs, argument_of))
+
+    def __getattr__(self, name: str) -> Any:
+        return self.given.get(name)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -120,6 +118,11 @@ def add(functions: Mapping[str, Function]) -> None:
 def add_named(made: Callable[[Any], Function], names: str) -> None:
     """Add functions that are made of those of `ep.ops`. names: such as "floor ne=not_equal"."""
     add({name: made(getattr(ops, known or name)) for name, _, known in (one.partition("=") for one in names.split())})
+
+
+def in_order(function: Any) -> Function:
+    """Return the function of the arguments in their order."""
+    return lambda c: function(*c.given.values())
 
 
 def is_integer(x: Any) -> bool:

@@ -61,7 +61,7 @@ class Layout:
         """Add the node of the array to a plan's graph. tensor: a node, or a number. kind: its type, if it is an input
         of the graph."""
         if kind is torch.nn.Parameter and (self._copies or self.is_dense):
-            return graph.call_function(_ParameterArray(self.array, self._copies).array, (tensor,))
+            return graph.call_function(_followed(self.array, self._copies), (tensor,))
         if self._is_plain:
             return graph.call_method("numpy", (tensor,), {"force": True})
         return graph.call_function(self.array, (tensor,))
@@ -109,22 +109,21 @@ class Layout:
         return made
 
 
-class _ParameterArray:
-    """The array of a parameter: it is made again after the parameter has been replaced, moved or, if it is a copy,
-    written to."""
+def _followed(read: Callable[[Any], Any], is_copy: bool) -> Callable[[Any], Any]:
+    """Return a function of a parameter: it reads the array again after the parameter has been replaced, moved or, if
+    the array is a copy, written to."""
+    known: tuple[Any, Any, Any] = None, None, None
 
-    def __init__(self, read: Callable[[Any], Any], is_copy: bool) -> None:
-        self._read, self._is_copy = read, is_copy
-        self._known: tuple[Any, Any, Any] = None, None, None
-
-    def array(self, parameter: Any) -> Any:
-        """Return the array."""
-        state = parameter.data_ptr(), self._is_copy and parameter._version
-        known, its_state, array = self._known
-        if known is not parameter or its_state != state:
-            array = self._read(parameter)
-            self._known = parameter, state, array
+    def array_of(parameter: Any) -> Any:
+        nonlocal known
+        state = parameter.data_ptr(), is_copy and parameter._version
+        before, its_state, array = known
+        if before is not parameter or its_state != state:
+            array = read(parameter)
+            known = parameter, state, array
         return array
+
+    return array_of
 
 
 def values_in(value: Any) -> Sequence[Any]:

@@ -4,7 +4,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra `torch` has it")
 
-from tests.torch.compared import check  # noqa: E402
+from tests.torch.compared import check, check_same, compiled  # noqa: E402
 
 NUMBER = torch.tensor(0.3, requires_grad=True)
 IMAGE = torch.randn(3, 13, 11, generator=torch.Generator().manual_seed(1), requires_grad=True)
@@ -34,3 +34,24 @@ def test_axes_of_a_number(function):
 ], ids=lambda one: one.__code__.co_names[1])  # fmt: skip
 def test_one_sample_without_an_axis(function):
     check(function, IMAGE, strict=True)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: (x.diagonal(0, 0, 1) * 2, x.diagonal(2, 2, 1).exp(), x.diagonal(-1, 0, 2).sum()),
+    lambda x: torch.diagonal_scatter(x, x.new_ones(13, 2), 1, -1, 0),
+    lambda x: torch.diagonal_scatter(x * 2, x.diagonal(-12, 1, 2), -12, 1, 2),
+    lambda x: (x.select_scatter(x[:, 0], 1, -1), x.select_scatter(x[0], 0, 1)),
+    lambda x: (x.slice_scatter(x[:, :4], 1, 2, 6), x.slice_scatter(x[:, :4] + 1, 1, 0, 12, 3), x.slice_scatter(x, 0)),
+    lambda x: (x * 2).slice_scatter(x[:, :0], 1, 5, 5),
+], ids=["diagonal", "across", "corner", "select", "slice", "nothing"])  # fmt: skip
+def test_parts_of_an_array_and_arrays_with_other_parts(function):
+    check(function, IMAGE, strict=True)
+
+
+def test_a_group_norm_with_a_bias_and_no_weight():
+    """Eager's gradient is an error, but for a weight of ones."""
+    x, bias = torch.randn(2, 6, 5, requires_grad=True), torch.randn(6, requires_grad=True)
+    made, found = compiled(lambda x, bias: F.group_norm(x, 3, None, bias), strict=True), []
+    for y in (made(x, bias), F.group_norm(x, 3, torch.ones(6), bias)):
+        found.append((y, torch.autograd.grad(y.sin().sum(), [x, bias])))
+    check_same(*found)

@@ -81,3 +81,9 @@ def test_linspace(dtype, ends):
 
 def test_linspace_of_large_integers():
     check(lambda x: x + torch.linspace(-(10**12) - 7, 10**12 + 2, 1001, dtype=torch.int64), torch.tensor(1))
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32, torch.int8, torch.uint8])
+def test_integers_are_rounded_and_have_signs(dtype):
+    x = torch.tensor([0, 1, 2, 127, 255, -1, -128]).to(dtype)
+    check(lambda x: (x.floor(), x.ceil(), x.trunc(), x.round(), x.sign(), (x + 1).floor() * 2), x, strict=True)

@@ -194,17 +194,19 @@ class StoredPlan(ProcessBound):
         contents, self._contents = self._contents or self._read_again(), None
         if contents is None or contents.header != self._header or not values.keys() >= {*self._inputs}:
             return None
-        if self._constants is None:
+        constants = self._constants
+        if constants is None:
             stands = self._header.constants
             have_files, of_origin = any(one.is_file for one in stands), cache(self._origin.contents)
             try:
                 with self._reading() if have_files else nullcontext(_no_file) as constant:
-                    self._constants = [self._placed(base, contents.own, one, constant, of_origin) for one in stands]
+                    constants = [self._placed(base, contents.own, one, constant, of_origin) for one in stands]
             except _MissingError:
                 return None
             finally:
                 self._origin.forget()
-        found = base.restored(contents.image, self._constants, partial(workspace.block, base))
+        self._constants = constants
+        found = base.restored(contents.image, constants, partial(workspace.block, base))
         if found is not None:
             workspace.keep(self, found)
         return found

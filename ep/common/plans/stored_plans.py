@@ -34,11 +34,9 @@ class StoredPlans:
     Each plan has a key: an object with equal `repr` in all processes, which says for what inputs and outputs it is.
     """
 
-    def __init__(
-        self, origin: Origin, package: str, device_type: DeviceType, workspaces: list[Workspace] | None = None
-    ) -> None:
-        """package: reads graphs, or makes them. workspaces: those that no thread uses now, if others share them."""
-        self._origin, self._workspaces = origin, [] if workspaces is None else workspaces
+    def __init__(self, origin: Origin, package: str, device_type: DeviceType) -> None:
+        """package: reads graphs, or makes them."""
+        self._origin, self._workspaces = origin, list[Workspace]()  # that no thread uses now
         self._kernels = DeviceManagerRegistry.GetDeviceManager(device_type).compiled_kernels()
         may_keep = not has_additions() and arrays_on(device_type).has_images
         sources = self._kernels and may_keep and self._kernels.digest()
@@ -46,7 +44,8 @@ class StoredPlans:
         self._written: set[str] = set()  # the names of constants that are on disk
 
     def with_origin(self, origin: Origin) -> StoredPlans:
-        """Return what is on disk of another graph, made by the same sources, which are not looked at again."""
+        """Return what is on disk of another graph, made by the same sources, which are not looked at again, in the same
+        memory."""
         found = copy(self)
         found._origin, found._written = origin, set()
         return found

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, AtenCall, Function, add, add_named, is_integer
+from ep.torch.table import AtenCall, Function, add, add_named, in_order, is_integer
 
 _POWERS: Final[dict[Any, Any]] = {
     0.5: ops.sqrt, -0.5: ops.rsqrt, -1: ops.reciprocal, 1: lambda x: x, 2: lambda x: ops.mul(x, x),
@@ -17,17 +17,17 @@ _POWERS: Final[dict[Any, Any]] = {
 
 def _promoted(function: Any) -> Function:
     """Return the function of operands in the type of the result."""
-    return lambda c, a: function(*(c.cast(x) for x in a.given.values()))
+    return lambda c: function(*(c.cast(x) for x in c.given.values()))
 
 
 def _compared(function: Any) -> Function:
     """Return the function of two operands in the type that both are promoted to."""
-    return lambda c, a: function(*(c.cast(x, c.common()) for x in a.given.values()))
+    return lambda c: function(*(c.cast(x, c.common()) for x in c.given.values()))
 
 
 def _of_floats(function: Any, of_integers: Any = lambda x: x) -> Function:
     """Return the function that has another meaning for integers and bool."""
-    return lambda _, a: of_integers(a.self) if is_integer(a.self) else function(a.self)
+    return lambda c: of_integers(c.self) if is_integer(c.self) else function(c.self)
 
 
 def _none(x: Any) -> Any:
@@ -40,23 +40,18 @@ def _of_known(function: Any) -> Function:
     return _promoted(lambda x, y: ops.where(_none(x), y, ops.where(_none(y), x, function(x, y))))
 
 
-def _shrink_backward(_: AtenCall, a: Arguments) -> Any:
-    dy = a.grad_output if a.grad_out is None else a.grad_out
-    return ops.where(ops.less_equal(ops.abs(a.self), a.lambd), 0, dy)
-
-
-def _add(c: AtenCall, a: Arguments) -> Any:
-    x, y = c.cast(a.self), c.cast(a.other)
+def _add(c: AtenCall) -> Any:
+    x, y = c.cast(c.self), c.cast(c.other)
     if c.dtype == np.bool_:
-        return ops.logical_or(x, y) if a.alpha else x
-    return (ops.sub if c.name == "sub" else ops.add)(x, y if a.alpha == 1 else ops.mul(y, c.cast(a.alpha)))
+        return ops.logical_or(x, y) if c.alpha else x
+    return (ops.sub if c.name == "sub" else ops.add)(x, y if c.alpha == 1 else ops.mul(y, c.cast(c.alpha)))
 
 
-def _div(c: AtenCall, a: Arguments) -> Any:
-    if a.rounding_mode is None:
-        return c.cast(ops.div(*c.wide(a.self, a.other)))
-    x, y = c.wide(a.self, a.other)
-    if a.rounding_mode == "floor":
+def _div(c: AtenCall) -> Any:
+    if c.rounding_mode is None:
+        return c.cast(ops.div(*c.wide(c.self, c.other)))
+    x, y = c.wide(c.self, c.other)
+    if c.rounding_mode == "floor":
         return c.cast((ops.floor_div if is_integer(x) else _floored)(x, y))
     return c.cast(ops.trunc_div(x, y) if c.dtype.kind in "iu" else ops.trunc(ops.div(x, y)))
 
@@ -70,8 +65,8 @@ def _floored(x: Any, y: Any) -> Any:
     return ops.where(ops.equal(y, 0), ops.div(x, y), quotient)
 
 
-def _pow(c: AtenCall, a: Arguments) -> Any:
-    x, exponent = c.cast(a.self), a.exponent
+def _pow(c: AtenCall) -> Any:
+    x, exponent = c.cast(c.self), c.exponent
     if is_integer(x) and isinstance(exponent, int) and exponent < 0:
         raise NotImplementedError(f"integers to the power of {exponent}, which PyTorch refuses")
     if isinstance(exponent, float | int) and exponent in (_POWERS if not is_integer(x) else (1, 2)):
@@ -79,14 +74,14 @@ def _pow(c: AtenCall, a: Arguments) -> Any:
     return ops.pow(x, c.cast(exponent))
 
 
-def _round(c: AtenCall, a: Arguments) -> Any:
-    scale, unscale = (ops.mul, ops.div) if a.decimals > 0 else (ops.div, ops.mul)
-    power = c.cast(10.0 ** abs(a.decimals))
-    return a.self if is_integer(a.self) else unscale(ops.rint(scale(a.self, power)), power)
+def _round(c: AtenCall) -> Any:
+    scale, unscale = (ops.mul, ops.div) if c.decimals > 0 else (ops.div, ops.mul)
+    power = c.cast(10.0 ** abs(c.decimals))
+    return c.self if is_integer(c.self) else unscale(ops.rint(scale(c.self, power)), power)
 
 
-def _polygamma(c: AtenCall, a: Arguments) -> Any:
-    x, n = c.cast(a.self), a.n
+def _polygamma(c: AtenCall) -> Any:
+    x, n = c.cast(c.self), c.n
     if n < 2:
         return (ops.trigamma if n else ops.digamma)(x)
     return ops.mul(ops.zeta(c.filled(n + 1), x), (-1) ** (n + 1) * math.factorial(n))
@@ -101,32 +96,29 @@ add_named(_promoted, """
 add_named(_compared, """
     eq=equal ne=not_equal lt=less le=less_equal gt=greater ge=greater_equal logical_and logical_or logical_xor
 """)  # fmt: skip
+add_named(in_order, "logical_not leaky_relu softshrink=soft_shrink softplus=soft_plus")
 add_named(_of_floats, "floor ceil trunc round.default=rint")
 add({
-    "isnan": lambda _, a: _none(a.self),
+    "isnan": lambda c: _none(c.self),
     "isinf": _of_floats(ops.is_inf, _none),
     "neg": _of_floats(ops.negative, lambda x: ops.sub(0, x)),
-    "abs": lambda _, a: a.self if a.self.dtype.kind in "ub" else ops.abs(a.self),
-    "logical_not": lambda _, a: ops.logical_not(a.self),
-    "leaky_relu": lambda _, a: ops.leaky_relu(a.self, float(a.negative_slope)),
-    "softshrink": lambda _, a: ops.soft_shrink(a.self, float(a.lambd)),
-    "softplus": lambda _, a: ops.soft_plus(a.self, float(a.beta), float(a.threshold)),
-    "gelu": lambda _, a: (ops.gelu if a.approximate == "none" else ops.fast_gelu)(a.self),
-    "gelu_backward": lambda _, a: (
-        ops.gelu_backward_with_dy_x if a.approximate == "none" else ops.fast_gelu_backward_with_dy_x
-    )(a.grad_output, a.self),
-    "hardshrink_backward softshrink_backward": _shrink_backward,
-    "_to_copy": lambda c, a: c.cast(a.self),
-    "clone lift_fresh_copy alias detach": lambda _, a: a.self,
-    "copy.default": lambda c, a: ops.expand(c.cast(a.src), c.shape),
-    "where.self": lambda c, a: ops.where(a.condition, c.cast(a.self), c.cast(a.other)),
+    "abs": lambda c: c.self if c.self.dtype.kind in "ub" else ops.abs(c.self),
+    "gelu": lambda c: (ops.gelu if c.approximate == "none" else ops.fast_gelu)(c.self),
+    "gelu_backward": lambda c: (
+        ops.gelu_backward_with_dy_x if c.approximate == "none" else ops.fast_gelu_backward_with_dy_x
+    )(c.grad_output, c.self),
+    "hardshrink_backward softshrink_backward": in_order(
+        lambda dy, x, bound: ops.where(ops.less_equal(ops.abs(x), bound), 0, dy)
+    ),
+    "_to_copy": lambda c: c.cast(c.self),
+    "clone lift_fresh_copy alias detach": lambda c: c.self,
+    "copy.default": lambda c: ops.expand(c.cast(c.src), c.shape),
+    "where.self": lambda c: ops.where(c.condition, c.cast(c.self), c.cast(c.other)),
     "fmax": _of_known(ops.maximum),
     "fmin": _of_known(ops.minimum),
-    "angle": lambda c, a: ops.where(
-        ops.less(a.self, 0), math.pi, ops.where(_none(a.self), c.cast(a.self), c.cast(0))
-    ),
+    "angle": lambda c: ops.where(ops.less(c.self, 0), math.pi, ops.where(_none(c.self), c.cast(c.self), c.cast(0))),
     "add sub": _add,
-    "mul": lambda c, a: c.cast((ops.logical_and if c.dtype == np.bool_ else ops.mul)(*c.wide(a.self, a.other))),
+    "mul": lambda c: c.cast((ops.logical_and if c.dtype == np.bool_ else ops.mul)(*c.wide(c.self, c.other))),
     "div": _div,
     "pow": _pow,
     "sign": _of_floats(

@@ -13,7 +13,7 @@ from torch._prims_common import suggest_memory_format
 from torch._subclasses.fake_impls import register_op_impl
 
 from ep import ops
-from ep.torch.table import Arguments, AtenCall, add, aten
+from ep.torch.table import AtenCall, add, aten
 
 _MODES: Final = {
     **{f"upsample_nearest{k}d": "nearest" for k in (1, 2, 3)},
@@ -68,18 +68,18 @@ def _gradient_when_traced(
         return torch.empty(shape, dtype=dy.dtype, device=dy.device, memory_format=order)
 
 
-def _resized(c: AtenCall, a: Arguments) -> Any:
-    mode, factors = _MODES[c.name.removesuffix("_backward")], [one for name, one in a.given.items() if "scale" in name]
+def _resized(c: AtenCall) -> Any:
+    mode, factors = _MODES[c.name.removesuffix("_backward")], [one for name, one in c.given.items() if "scale" in name]
     if c.dtype.kind in "iub" and (c.dtype != np.uint8 or not mode.startswith("nearest")):
         raise NotImplementedError(f"a {mode} resize of {c.dtype}, which PyTorch rounds in a way of its own")
-    options: Any = {"mode": mode, "align_corners": bool(a.align_corners), "scales": factors}
+    options: Any = {"mode": mode, "align_corners": bool(c.align_corners), "scales": factors}
     if None in factors:
         if any(factors):
             raise NotImplementedError("a resize by a factor along some axes, and to a size along others")
         options["scales"] = None
-    if a.grad_output is None:
-        return ops.resize(a.self, c.shape[2:], **options)
-    return ops.resize_grad(a.grad_output, c.shape, **options)
+    if c.grad_output is None:
+        return ops.resize(c.self, c.shape[2:], **options)
+    return ops.resize_grad(c.grad_output, c.shape, **options)
 
 
 register_op_impl([getattr(aten, f"{name}_backward").default for name in _MODES if "nearest" not in name])(

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep import ops
-from ep.torch.table import Arguments, AtenCall, add, is_integer
+from ep.torch.table import AtenCall, add, in_order, is_integer
 
 _REDUCTIONS: Final[dict[Any, Any]] = {
     None: "none", "sum": "add", "add": "add", "mean": "add", "prod": "mul", "multiply": "mul", "amax": "max",
@@ -23,137 +23,141 @@ def _cut(x: Any, axis: int, part: Any) -> Any:
     return x[(*[slice(None)] * (axis % len(x.shape)), part)]
 
 
-def _diagonal(c: AtenCall, a: Arguments) -> Any:
-    rank = len(a.self.shape)
-    axes = a.dim1 % rank, a.dim2 % rank
-    x = ops.permute(a.self, [*(k for k in range(rank) if k not in axes), *axes])
-    columns = x.shape[-1]
-    begin = a.offset if a.offset > 0 else -a.offset * columns
-    part = slice(begin, begin + c.shape[-1] * (columns + 1), columns + 1)
-    return _cut(x.reshape((*x.shape[:-2], x.shape[-2] * columns)), -1, part)
+def _axes(c: AtenCall) -> list[int]:
+    """Return the axes of the operand, those of a diagonal last."""
+    rank = len(c.self.shape)
+    last = c.dim1 % rank, c.dim2 % rank
+    return [*(k for k in range(rank) if k not in last), *last]
 
 
-def _unfold(c: AtenCall, a: Arguments) -> Any:
-    axis = a.dimension % len(a.self.shape)
-    places = np.arange(c.shape[axis])[:, None] * a.step + np.arange(a.size)
-    return ops.moveaxis(ops.gather(a.self, c.constant(places), axis), axis + 1, -1)
+def _diagonal(c: AtenCall) -> tuple[Any, int, slice]:
+    """Return the operand with the axes of a diagonal as one, this axis, and the part of it that is the diagonal."""
+    x = ops.permute(c.self, _axes(c))
+    *others, rows, columns = x.shape
+    begin, count = c.offset if c.offset > 0 else -c.offset * columns, c.shape[-1] if c.src is None else c.src.shape[-1]
+    return x.reshape((*others, rows * columns)), -1, slice(begin, begin + count * (columns + 1), columns + 1)
 
 
-def _cat(c: AtenCall, a: Arguments) -> Any:
-    parts = [c.cast(x) for x in a.tensors if x.shape != (0,)] or [c.cast(a.tensors[0])]
-    return ops.concat(parts, a.dim) if len(parts) > 1 else parts[0]
+def _diagonal_scatter(c: AtenCall) -> Any:
+    found, axes = _replaced(c, *_diagonal(c)), _axes(c)
+    return ops.permute(found.reshape([c.self.shape[k] for k in axes]), np.argsort(axes).tolist())
 
 
-def _replaced(c: AtenCall, a: Arguments) -> Any:
-    """Replace a part of an axis, or an element of it."""
-    x, new, axis = a.self, c.cast(a.src), a.dim % len(a.self.shape)
-    size = x.shape[axis]
-    if a.index is not None:
-        new = new.reshape((*x.shape[:axis], 1, *x.shape[axis + 1 :]))
-    first, last = (a.start, a.end) if a.index is None else (a.index % size, a.index % size + 1)
-    begin, end, step = slice(first, last, a.step).indices(size)
-    if step == 1:
-        parts = [(0, begin, x), (begin, end, new), (max(begin, end), size, x)]
-        kept = [one if one is new else _cut(one, axis, slice(low, high)) for low, high, one in parts if low < high]
-        return ops.concat(kept, axis) if len(kept) > 1 else kept[0] if kept else x
+def _unfold(c: AtenCall) -> Any:
+    axis = c.dimension % len(c.self.shape)
+    places = np.arange(c.shape[axis])[:, None] * c.step + np.arange(c.size)
+    return ops.moveaxis(ops.gather(c.self, c.constant(places), axis), axis + 1, -1)
+
+
+def _replaced(c: AtenCall, x: Any, axis: int, part: slice) -> Any:
+    """Return x with the operand `src` in the place of a part of an axis."""
+    axis %= len(x.shape)
+    (*before, size), after = x.shape[: axis + 1], x.shape[axis + 1 :]
     order = np.arange(size)
-    order[begin:end:step] = size + np.arange(new.shape[axis])
+    places = order[part]
+    new = c.cast(c.src).reshape((*before, places.size, *after))
+    if places.size and places[-1] - places[0] < places.size:  # they follow one another
+        kept = [_cut(x, axis, slice(places[0])), new, _cut(x, axis, slice(places[-1] + 1, None))]
+        return ops.concat([one for one in kept if one.shape[axis]], axis)
+    order[part] = size + np.arange(places.size)
     return ops.gather(ops.concat([x, new], axis), c.constant(order), axis)
 
 
-def _arange(c: AtenCall, a: Arguments) -> Any:
-    start, step = a.start or 0, 1 if a.step is None else a.step
+def _arange(c: AtenCall) -> Any:
+    start, step = c.start or 0, 1 if c.step is None else c.step
     if c.dtype.kind in "iu":
         start, step = int(start), int(step)
     return c.constant((np.arange(math.prod(c.shape)) * step + start).astype(c.dtype))
 
 
-def _linspace(c: AtenCall, a: Arguments) -> Any:
+def _linspace(c: AtenCall) -> Any:
     """As in eager mode, the ends first have the type of the result, and each half is counted from its end."""
-    start, end = (c.cast(c.cast(x), np.float64) for x in (a.start, a.end))
-    place, last = np.arange(a.steps, dtype=np.float64), a.steps - 1
+    start, end = (c.cast(c.cast(x), np.float64) for x in (c.start, c.end))
+    place, last = np.arange(c.steps, dtype=np.float64), c.steps - 1
     step = ops.div(ops.sub(end, start), max(last, 1))
     parts = [ops.add(start, ops.mul(step, c.constant(place))), ops.sub(end, ops.mul(step, c.constant(last - place)))]
-    return c.cast(ops.where(c.constant(place < max(a.steps // 2, 1)), *parts))
+    return c.cast(ops.where(c.constant(place < max(c.steps // 2, 1)), *parts))
 
 
-def _pad(_: AtenCall, a: Arguments) -> Any:
-    width = [*zip(a.pad[::2], a.pad[1::2], strict=True)][::-1]
-    return ops.pad(a.self, [*[(0, 0)] * (len(a.self.shape) - len(width)), *width], constant_values=a.value)
-
-
-def _embedding_backward(_: AtenCall, a: Arguments) -> Any:
-    if a.scale_grad_by_freq:
+def _embedding_backward(c: AtenCall) -> Any:
+    if c.scale_grad_by_freq:
         raise NotImplementedError("scale_grad_by_freq")
-    dy, indices = a.grad_output, a.indices
-    if a.padding_idx >= 0:
-        dy = ops.where(ops.equal(indices, a.padding_idx).reshape((*indices.shape, 1)), 0, dy)
-    return ops.gather_grad(dy, indices, (a.num_weights, dy.shape[-1]), axis=0)
+    dy, indices = c.grad_output, c.indices
+    if c.padding_idx >= 0:
+        dy = ops.where(ops.equal(indices, c.padding_idx).reshape((*indices.shape, 1)), 0, dy)
+    return ops.gather_grad(dy, indices, (c.num_weights, dy.shape[-1]), axis=0)
 
 
-def _gathered(_: AtenCall, a: Arguments) -> Any:
-    x, axis = a.self, a.dim % len(a.self.shape)
-    parts = [slice(None) if k == axis else slice(size) for k, size in enumerate(a.index.shape)]
-    return ops.take_along_axis(ops.slice(x, *parts), a.index, axis)
+def _gathered(c: AtenCall) -> Any:
+    x, axis = c.self, c.dim % len(c.self.shape)
+    parts = [slice(None) if k == axis else slice(size) for k, size in enumerate(c.index.shape)]
+    return ops.take_along_axis(ops.slice(x, *parts), c.index, axis)
 
 
-def _scattered(c: AtenCall, a: Arguments, x: Any, new: Any, reduction: Any) -> Any:
+def _scattered(c: AtenCall, x: Any, new: Any, reduction: Any) -> Any:
     new = c.cast(new)
-    if len(new.shape) == len(a.index.shape) and new.size > 1:
-        new = ops.slice(new, *map(slice, a.index.shape))
-    return ops.scatter(x, a.index, new, a.dim, reduction)
+    if len(new.shape) == len(c.index.shape) and new.size > 1:
+        new = ops.slice(new, *map(slice, c.index.shape))
+    return ops.scatter(x, c.index, new, c.dim, reduction)
 
 
-def _scatter(c: AtenCall, a: Arguments) -> Any:
-    reduce = "sum" if c.name == "scatter_add" else a.reduce
-    return _scattered(c, a, a.self, a.value if a.src is None else a.src, _REDUCTIONS[reduce])
+def _scatter(c: AtenCall) -> Any:
+    reduce = "sum" if c.name == "scatter_add" else c.reduce
+    return _scattered(c, c.self, c.value if c.src is None else c.src, _REDUCTIONS[reduce])
 
 
-def _scatter_reduce(c: AtenCall, a: Arguments) -> Any:
-    x = a.self
-    if not a.include_self:  # a number that changes no sum or product, or one of those of which the extreme is wanted
-        x = _scattered(c, a, x, a.src if a.reduce in ("amax", "amin") else int(a.reduce == "prod"), "none")
-    found = _scattered(c, a, x, a.src, _REDUCTIONS[a.reduce])
-    if a.reduce != "mean":
+def _scatter_reduce(c: AtenCall) -> Any:
+    x = c.self
+    if not c.include_self:  # a number that changes no sum or product, or one of those of which the extreme is wanted
+        x = _scattered(c, x, c.src if c.reduce in ("amax", "amin") else int(c.reduce == "prod"), "none")
+    found = _scattered(c, x, c.src, _REDUCTIONS[c.reduce])
+    if c.reduce != "mean":
         return found
-    counts = _scattered(c, a, ops.expand(c.cast(int(a.include_self)), x.shape), 1, "add")
+    counts = _scattered(c, ops.expand(c.cast(int(c.include_self)), x.shape), 1, "add")
     return (ops.floor_div if is_integer(x) else ops.div)(found, ops.maximum(counts, c.cast(1)))
 
 
-def _index_put(c: AtenCall, a: Arguments) -> Any:
-    new = c.cast(a.values)
-    (first, mask), *others = [(k, one) for k, one in enumerate(a.indices) if one is not None]
-    if mask.dtype.kind == "b" and new.size == 1 and not others and not a.accumulate:
-        after = len(a.self.shape) - first - len(mask.shape)
-        return ops.where(mask.reshape((*mask.shape, *[1] * after)), new.reshape(()), a.self)
-    return ops.index_put(a.self, a.indices, new, 0, "add" if a.accumulate else "none", _NEGATIVE)
+def _index_put(c: AtenCall) -> Any:
+    new = c.cast(c.values)
+    (first, mask), *others = [(k, one) for k, one in enumerate(c.indices) if one is not None]
+    if mask.dtype.kind == "b" and new.size == 1 and not others and not c.accumulate:
+        after = len(c.self.shape) - first - len(mask.shape)
+        return ops.where(mask.reshape((*mask.shape, *[1] * after)), new.reshape(()), c.self)
+    return ops.index_put(c.self, c.indices, new, 0, "add" if c.accumulate else "none", _NEGATIVE)
 
 
 add({
-    "view.default _unsafe_view reshape squeeze unsqueeze": lambda c, a: a.self.reshape(c.shape),
-    "expand": lambda c, a: ops.expand(a.self, c.shape),
-    "permute": lambda _, a: ops.permute(a.self, [axis % len(a.dims) for axis in a.dims]) if a.dims else a.self,
-    "slice.Tensor": lambda _, a: _cut(a.self, a.dim, slice(a.start, a.end, a.step)),
-    "select.int": lambda _, a: _cut(a.self, a.dim, a.index),
-    "split_with_sizes": lambda _, a: ops.split(a.self, np.cumsum(a.split_sizes)[:-1].tolist(), a.dim),
-    "diagonal": _diagonal,
+    "view.default _unsafe_view reshape squeeze unsqueeze": lambda c: c.self.reshape(c.shape),
+    "expand": lambda c: ops.expand(c.self, c.shape),
+    "permute": in_order(ops.permute),
+    "slice.Tensor": lambda c: _cut(c.self, c.dim, slice(c.start, c.end, c.step)),
+    "select.int": lambda c: _cut(c.self, c.dim, c.index),
+    "split_with_sizes": lambda c: ops.split(c.self, np.cumsum(c.split_sizes)[:-1].tolist(), c.dim),
+    "diagonal": lambda c: _cut(*_diagonal(c)),
     "unfold": _unfold,
-    "cat": _cat,
-    "repeat": lambda _, a: ops.repeat(a.self, *a.repeats) if a.repeats else a.self,
-    "flip": lambda _, a: ops.flip(a.self, tuple(a.dims)) if a.dims else a.self,
-    "slice_scatter select_scatter": _replaced,  # the decomposition's strides are not those of eager mode
-    "constant_pad_nd": _pad,
-    "full full_like": lambda c, a: c.filled(a.fill_value),
-    "scalar_tensor": lambda c, a: c.cast(a.s),
-    "empty.memory_format empty_permuted empty_strided new_empty_strided": lambda c, _: c.filled(0),
+    "cat": lambda c: ops.concat([c.cast(x) for x in c.tensors if x.shape != (0,)] or [c.cast(c.tensors[0])], c.dim),
+    "repeat": in_order(ops.repeat),
+    "flip": in_order(ops.flip),
+    # the strides of these three are not those of their decompositions
+    "slice_scatter": lambda c: _replaced(c, c.self, c.dim, slice(c.start, c.end, c.step)),
+    "select_scatter": lambda c: _replaced(c, c.self, c.dim, slice(c.index, c.index + 1 or None)),
+    "diagonal_scatter": _diagonal_scatter,
+    "constant_pad_nd": lambda c: ops.pad(
+        c.self,
+        [*[(0, 0)] * (len(c.self.shape) - len(c.pad) // 2), *zip(c.pad[-2::-2], c.pad[::-2], strict=True)],
+        constant_values=c.value,
+    ),
+    "full full_like": lambda c: c.filled(c.fill_value),
+    "scalar_tensor": lambda c: c.cast(c.s),
+    "empty.memory_format empty_permuted empty_strided new_empty_strided": lambda c: c.filled(0),
     "arange": _arange,
     "linspace": _linspace,
-    "embedding": lambda _, a: ops.gather(a.weight, a.indices, 0),
+    "embedding": lambda c: ops.gather(c.weight, c.indices, 0),
     "embedding_dense_backward": _embedding_backward,
-    "index_select": lambda _, a: ops.gather(a.self, a.index, a.dim),
+    "index_select": lambda c: ops.gather(c.self, c.index, c.dim),
     "gather": _gathered,
     "scatter scatter_add": _scatter,
     "scatter_reduce.two": _scatter_reduce,
-    "index.Tensor": lambda _, a: ops.index(a.self, a.indices, mode=_NEGATIVE),  # without masks: sizes depend on data
+    "index.Tensor": lambda c: ops.index(c.self, c.indices, mode=_NEGATIVE),  # without masks: sizes depend on data
     "index_put.default _unsafe_index_put.default": _index_put,
 })  # fmt: skip
