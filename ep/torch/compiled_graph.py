@@ -89,8 +89,8 @@ class CompiledGraph:
         refused ones.
         """
         graph.eliminate_dead_code()
-        division, at_once = divided(graph, self._refused), not self._plans
-        made, found, sections = dict[Node, Any](), Graph(), list[Section]()
+        steps, eager = divided(graph, self._refused)
+        made, found, sections, at_once = dict[Node, Any](), Graph(), list[Section](), not self._plans
 
         def value_of(node: Node) -> Any:
             if node not in made:
@@ -100,7 +100,7 @@ class CompiledGraph:
         for node in graph.nodes:
             if node.op in ("placeholder", "get_attr"):
                 value_of(node)
-        for step in division.steps:
+        for step in steps:
             if isinstance(step, Node):
                 value_of(step)
             else:
@@ -109,4 +109,4 @@ class CompiledGraph:
         (results,) = graph.output_node().args
         found.output(map_arg([*results] if isinstance(results, tuple | list) else [results], value_of))
         found.set_codegen(_BoxedCodeGen())
-        return SpecializedModule(GraphModule(self._module, found).forward, sections, division.eager)
+        return SpecializedModule(GraphModule(self._module, found).forward, sections, eager)

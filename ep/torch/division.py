@@ -25,20 +25,13 @@ class Part(NamedTuple):
     results: list[Node]
 
 
-class Division(NamedTuple):
-    """What computes each node of a graph.
+def divided(graph: Graph, refused: Mapping[str, Exception]) -> tuple[list[Part | Node], dict[Node, str]]:
+    """Return what computes each node of a graph for certain sizes: parts and nodes that PyTorch computes, in their
+    order; and why it does. Views, which take no time, are computed by all that need them.
 
-    steps: in their order: a Part, or a node that PyTorch computes. eager: the nodes that it computes, and why.
+    graph: without nodes that nothing needs. refused: the errors of nodes that PyTorch must compute, by name.
     """
-
-    steps: list[Part | Node]
-    eager: dict[Node, str]
-
-
-def divided(graph: Graph, refused: Mapping[str, Exception]) -> Division:
-    """Return the division of a graph for certain sizes, without nodes that nothing needs. Views, which take no time,
-    are computed by all that need them. refused: the errors of the nodes that PyTorch must compute, by name."""
-    found, parts, views = Division([], {}), [Part([], [], [])], set[Node]()
+    steps, eager, parts, views = list[Part | Node](), dict[Node, str](), [Part([], [], [])], set[Node]()
     section_of, last = dict[Node, int](), dict[Node, int]()  # last: the section that a node or its operands are in
     for node in graph.nodes:
         whole, present = whole_of(node), len(parts) - 1
@@ -53,12 +46,12 @@ def divided(graph: Graph, refused: Mapping[str, Exception]) -> Division:
             section_of[node] = last[node] = present
         else:
             if last[node] == present or _writes(node):
-                found.steps.append(parts[-1])
+                steps.append(parts[-1])
                 parts.append(Part([], [], []))
-            found.steps.append(node)
+            steps.append(node)
             if why:
-                found.eager[node] = why
-    found.steps.append(parts[-1])
+                eager[node] = why
+    steps.append(parts[-1])
     readers = defaultdict[Node, set[int]](set)  # the sections that read a node, also by a view of it, and steps
     for node in reversed(graph.nodes):
         if node not in views:
@@ -72,8 +65,7 @@ def divided(graph: Graph, refused: Mapping[str, Exception]) -> Division:
             for one in node.all_input_nodes:
                 if number != section_of.get(one):
                     readers[one].add(number)
-    found.steps[:] = [step for step in found.steps if isinstance(step, Node) or step.results]
-    return found
+    return [step for step in steps if isinstance(step, Node) or step.results], eager
 
 
 def whole_of(node: Node) -> Any:
