@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ep.common.bounded_cache import MOST_IDLE
 from ep.common.plans.stored_plan import Launches
 from ep.expressions.memory import Arena, Arenas
 from ep.expressions.program import Program
 from ep.include.arrays import Array, Arrays
+
+Keep: TypeAlias = Callable[[Launches], None] | None
+"""A function that keeps the launches of a plan, where plans are kept."""
 
 
 class Whole(NamedTuple):
@@ -41,9 +44,7 @@ class Recordable(Protocol):
 class Runs:
     """The runs of a plan."""
 
-    def __init__(
-        self, plan: Recordable, arenas: Arenas, keep: Callable[[Launches], None] | None, *, at_once: bool = False
-    ) -> None:
+    def __init__(self, plan: Recordable, arenas: Arenas, keep: Keep, *, at_once: bool = False) -> None:
         """arenas: those of the graph. keep: keeps the launches, when they have been recorded. at_once: whether that may
         be after the first run, so that a process with one run keeps its plan, too."""
         self._plan, self._arenas, self._keep, self._may_keep = plan, arenas, keep, at_once

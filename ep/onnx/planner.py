@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ep.common.plans.stored_plan import Launches
 from ep.common.progress import Progress
 from ep.expressions.memory import Arenas
-from ep.expressions.runs import Runs
+from ep.expressions.runs import Keep, Runs
 from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
 from ep.onnx.constants import ModelConstants
@@ -39,16 +38,10 @@ class Planner:
         self._known = ModelConstants(graph, device_type)  # it alone keeps the constants
         self._arenas, self._has_planned = Arenas(), False
 
-    def runs(
-        self,
-        wanted: Sequence[str],
-        given: Mapping[str, Any],
-        keep: Callable[[Launches], None] | None,
-        progress: Progress | None = None,
-    ) -> Runs:
+    def runs(self, wanted: Sequence[str], given: Mapping[str, Any], keep: Keep, *told: Progress) -> Runs:
         """Return the runs of a new plan. given: the inputs, by name. keep: keeps the launches of the plan."""
         with garbage_waits():
-            plan = self._plan(wanted, given, progress)
+            plan = self._plan(wanted, given, *told)
         may_keep = self._is_whole and plan.is_one_program
         at_once, self._has_planned = not self._has_planned, True
         return Runs(plan, self._arenas, keep if may_keep else None, at_once=at_once)

@@ -58,11 +58,7 @@ class Stored(StoredPlans):
     def runs(self, wanted: Sequence[str], values: Mapping[str, Array], *told: Any) -> Any:
         """Return the runs of the plan for outputs and inputs, by name. told: the progress of planning."""
         sizes = {name: Sized.of(one) for name, one in values.items()}
-
-        def make(keep: Any, *told: Any) -> Any:
-            return self.planner.runs(wanted, sizes, keep, *told)
-
-        return self.plan(key_of(wanted, values), make, *told)
+        return self.plan(key_of(wanted, values), lambda *more: self.planner.runs(wanted, sizes, *more), *told)
 
     def keep_plan(self, key: object, launches: Launches) -> None:
         super().keep_plan(key, launches)

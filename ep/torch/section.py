@@ -14,13 +14,13 @@ from torch.fx import Graph, Node
 from ep import ops
 from ep.common.arrays.constants import CONSTANTS
 from ep.common.arrays.on_device import arrays_on
-from ep.common.plans.stored_plan import Launches, Origin
+from ep.common.plans.stored_plan import Origin
 from ep.common.plans.stored_plans import StoredPlans
 from ep.expressions.array import LazyArray
 from ep.expressions.folding import FoldingTrace, Folds
 from ep.expressions.memory import Arenas
 from ep.expressions.named_program import NamedProgram
-from ep.expressions.runs import Runs
+from ep.expressions.runs import Keep, Runs
 from ep.include.arrays import Arrays
 from ep.torch.division import Part, whole_of
 from ep.torch.options import Options
@@ -79,7 +79,7 @@ class Section:
         found: Sequence[Any] = self._plan.outputs(self._base, given)
         return found
 
-    def _runs(self, keep: Callable[[Launches], None] | None) -> Runs:
+    def _runs(self, keep: Keep) -> Runs:
         """Return the runs of a new plan. keep: keeps its launches. Raises RefusedError."""
         return Runs(self._program(), self._target.arenas, keep, at_once=self._at_once)
 
