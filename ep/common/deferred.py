@@ -1,7 +1,6 @@
 """Functions for compiled code that are made when a compiler first asks for them.
 
-A process has hundreds of them, and a kernel that is loaded from disk needs none: its key is made of the functions as
-they are written (`ep/common/kernel_cache/reach.py`).
+A process has hundreds of them, and a kernel that is loaded from disk needs none.
 """
 
 from __future__ import annotations

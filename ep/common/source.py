@@ -11,7 +11,7 @@ from typing import Any
 def function_of(source: str, name: str, module: str, names: Mapping[str, Any]) -> Callable[..., Any]:
     """Return the function `name` of `source`, which may refer to `names`, as if `module` defined it.
 
-    Its qualified name has a digest of the source, by which the kernel cache tells functions apart.
+    Its qualified name has a digest of the source, by which symbols of compiled code tell functions apart.
     """
     space = {"__name__": module, **names}
     exec(compile(source, kept_text(source, module, name), "exec", dont_inherit=True), space)

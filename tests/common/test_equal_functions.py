@@ -3,7 +3,6 @@
 import pytest
 
 from ep.common.deferred import Deferred
-from ep.common.kernel_cache.reach import reach
 
 
 class Compiled:
@@ -108,14 +107,3 @@ def test_a_function_that_refers_to_itself():
     one, other = make(deferred), make(deferred)
     assert one.compiled is not other.compiled
     assert one.compiled is one.compiled
-
-
-def test_the_key_of_a_kernel_does_not_depend_on_earlier_kernels():
-    def digest():
-        parts = (7, int("8"))
-        helpers = deferred(adder(parts)), deferred(adder((parts, 1)))
-        found = reach(helpers).digest
-        assert all(one.compiled for one in helpers)
-        return found
-
-    assert digest() == digest()

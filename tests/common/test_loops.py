@@ -11,10 +11,8 @@ import zipfile
 import numba
 import pytest
 
-from ep.common.kernel_cache.reach import reach
 from ep.common.loops import unrolled
 from ep.common.loops.writer import write_out
-from ep.cpu.compile.jit import jit, separate
 from tests.subprocesses import environment_of
 
 FROM_GLOBALS = 3
@@ -295,25 +293,6 @@ def imported(tmp_path):
         sys.modules.pop(name, None)
 
 
-def test_digests_tell_loops_and_their_functions_apart(imported):
-    module, _ = imported(TEMPLATE)
-    other, _ = imported("def g(x):\n    return x\ndef h(x):\n    return x\n", "ep_other")
-    made = [
-        module.make(*each) for each in (((), 1), ((), 2), ((other.g,), 1), ((other.h,), 1), ((other.g, other.h), 1))
-    ]
-    assert len({reach(function).digest for function in made}) == len(made)
-    again = module.make((other.g,), 1)
-    assert reach(again).digest == reach(made[2]).digest
-    assert reach(again).modules == {"ep_template", "ep_other"}
-
-
-def test_digests_tell_texts_apart(imported):
-    module, _ = imported(TEMPLATE)
-    changed, _ = imported(TEMPLATE.replace("x += k", "x -= k"), "ep_template2")
-    vars(changed)["__name__"] = "ep_template"
-    assert reach(module.make((), 2)).digest != reach(changed.make((), 2)).digest
-
-
 def test_a_file_that_changed_after_its_import_is_never_taken_for_the_code_that_runs(imported):
     module, path = imported(TEMPLATE)
     path.write_text(TEMPLATE.replace("x += k", "x -= k"))
@@ -357,8 +336,6 @@ def test_a_source_is_read_when_a_compiler_asks_for_the_function(imported):
     module, path = imported(KERNEL)
     path.unlink()
     made = module.make((abs, int), lambda function: function)
-    before = reach(made)
-    assert {"ep_template", "ep.common.loops.written_out"} < before.modules
     with pytest.raises(
         RuntimeError, match=r"make\.<locals>\.f \(.* has loops to be written out, and its source is not"
     ):
@@ -366,14 +343,6 @@ def test_a_source_is_read_when_a_compiler_asks_for_the_function(imported):
     path.write_text(KERNEL)
     assert made.compiled(-2.5) == 2
     assert made.compiled is made.compiled
-    assert reach(made) == before
-
-
-def test_keys_tell_apart_by_what_a_function_is_compiled(imported):
-    module, _ = imported(KERNEL)
-    assert reach(module.make((abs,), jit)).digest != reach(module.make((abs,), separate)).digest
-    assert reach(module.make((abs,), jit)).digest != reach(module.make((int,), jit)).digest
-    assert reach(module.make((abs,), jit)).digest == reach(module.make((abs,), jit)).digest
 
 
 def test_compiled_functions_call_it(imported):

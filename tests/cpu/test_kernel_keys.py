@@ -1,4 +1,4 @@
-"""The kernels that are compiled again after an edit: only those that depend on the edited source. Compiles nothing."""
+"""The kernels that are compiled again after an edit: all those of the devices that it may concern."""
 
 import ast
 import shutil
@@ -11,27 +11,13 @@ from tests.forked import forking
 from tests.subprocesses import run
 
 KEYS = """
+from ep.common.checks import as_index
 from ep.cpu.machine.kernel_cache import CACHE
-from ep.cpu.compile import compiler
-files = {}
-def addresses(name, made_of, to, compiled):
-    files[name] = CACHE.file_name(name, "x", made_of)
-    return (1,)
-compiler._addresses = addresses
-from ep.include.data_type import DataType
-from ep.include.primitive import BinaryOp, UnaryOp
-from ep.cpu.engine.move import gather_rows, gather_walk, run_writers
-from ep.cpu.kernels.functors import op_kernel
-float32, int8 = DataType.kFloat, DataType.kInt8
-for op in (UnaryOp.kRelu, UnaryOp.kExp, UnaryOp.kTanh):
-    op_kernel(op, float32, float32)
-op_kernel(BinaryOp.kAdd, int8, int8)
-gather_rows.mover(DataType.kInt32, 5)
-print({name.removeprefix("elementwise_unary.").split(".k")[0]: file for name, file in files.items()})
+from ep.cuda.compile import kernel_cache as cuda
+caches = {"cpu": CACHE, "cuda": cuda.KERNELS, "launches": cuda.CACHE}
+print({name: cache.file_name("mine", "x", as_index) for name, cache in caches.items()})
 """
-RELU, EXP, TANH, ADD, GATHER = "kRelu", "kExp", "kTanh", "broadcast_elementwise_binary", "gather"
-ALL = {RELU, EXP, TANH, ADD, GATHER}
-OPS = ALL - {GATHER}
+ALL = {"cpu", "cuda", "launches"}
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +31,7 @@ def sources(tmp_path_factory):
 @pytest.fixture(scope="module")
 def keys(sources):
     """Yield a function that returns the keys of kernels in a process that has imported nothing of the package."""
-    with forking("import ml_dtypes, numba, numpy", str(sources)) as run_forked:
+    with forking("import ml_dtypes, numpy", str(sources)) as run_forked:
         yield lambda: ast.literal_eval(run_forked(KEYS))
 
 
@@ -59,55 +45,27 @@ def before(keys):
 
 
 @pytest.mark.parametrize(
-    ("path", "old", "new", "changed"),
+    ("path", "changed"),
     [
-        # a functor, which a table lists for the op
-        ("common/functor/unary/piecewise.py", "def relu(", "# a word\ndef relu(", {RELU}),
-        ("common/functor/binary/arithmetic.py", "def add(", "# a word\ndef add(", {ADD}),
-        # a helper of the elementary functions of a library
-        ("cpu/vector_math/bits.py", '"""', '"""A word. ', {EXP, TANH}),
-        ("cpu/vector_math/sets/beyond_buffer.py", '"""', '"""A word. ', OPS),
-        # code that compiles every kernel
-        ("cpu/compile/target.py", "else 512}", "else 256}", ALL),
-        # an enum
-        ("include/primitive/unary_op.py", '"""', '"""A word. ', OPS),
-        ("include/data_type.py", '"""', '"""A word. ', ALL),
-        # a package that contains a functor's module
-        ("common/functor/__init__.py", '"""', '"""A word. ', OPS),
-        # code that runs kernels, and code that is independent of them
-        ("cpu/device/stream.py", '"""', '"""A word. ', set()),
-        ("cpu/primitive/elementwise_unary.py", '"""', '"""A word. ', set()),
-        ("ops/shapes.py", '"""', '"""A word. ', set()),
-        ("version.py", '"""', '"""A word. ', set()),
-        ("cpu/engine/move/gather_rows.py", '"""', '"""A word. ', {GATHER}),
+        ("common/functor/unary/piecewise.py", ALL),
+        ("include/data_type.py", ALL),
+        ("cpu/compile/target.py", {"cpu"}),
+        ("cpu/vector_math/bits.py", {"cpu"}),
+        ("cuda/compile/compiler.py", {"cuda", "launches"}),
+        ("run/loop.py", {"cuda", "launches"}),
+        ("ops/shapes.py", set()),
+        ("version.py", set()),
     ],
 )
-def test_an_edit_changes_the_keys_of_what_it_reaches(sources, keys, before, path, old, new, changed):
+def test_an_edit_changes_the_keys_of_the_devices_that_it_may_concern(sources, keys, before, path, changed):
     edited = sources / "ep" / path
     text = edited.read_text()
-    assert old in text
-    edited.write_text(text.replace(old, new, 1))
+    edited.write_text(text + "# a word\n")
     try:
         after = keys()
     finally:
         edited.write_text(text)
     assert {name for name in ALL if after[name] != before[name]} == changed
-
-
-def test_another_functor_for_the_op_changes_the_key(sources, keys, before):
-    """The functor is replaced by a module that defines neither functor, and that no kernel of the op imports."""
-    beside = sources / "ep" / "common" / "functor" / "unary" / "__init__.py"
-    text = beside.read_text()
-    more = """
-from ep.common.functor.table import _TABLE, Kind
-from ep.include.primitive.unary_op import UnaryOp
-_TABLE[UnaryOp.kRelu, Kind.FLOAT] = _TABLE[UnaryOp.kSquare, Kind.FLOAT]
-"""
-    beside.write_text(text + more)
-    try:
-        assert keys().get(RELU) != before[RELU]
-    finally:
-        beside.write_text(text)
 
 
 def test_a_kernel_of_functions_from_elsewhere_is_not_kept():
@@ -122,6 +80,40 @@ print(CACHE.file_name("mine", "x", store_word.py_func if hasattr(store_word, "py
 print(CACHE.file_name("mine", "x", task), CACHE.file_name("mine", "x", jit(task)))
 """
     assert run(code).split() == ["True", "None", "None"]
+
+
+NAMES = """
+from collections import Counter
+from ep import DeviceType, RequirePrimitive
+from ep.cpu.compile import compiler
+from ep.cpu.vector_math.sets.beyond_limit import functions_of_any, single_functions_of_any
+from ep.include import primitive as p
+names, addresses = Counter(), iter(range(2**20, 2**40, 2**10))
+def compiled(name, made_of, to, compiled):
+    names[name, to] += 1
+    return tuple(next(addresses) for _ in (made_of if isinstance(made_of, tuple) else (made_of,)))
+compiler._addresses = compiled  # nothing is compiled, and nothing called
+for entry in p.registered(DeviceType.kCPU):
+    key = (*[entry.op][: entry.op is not None], *entry.dtypes)
+    for more in ((), (3,)):  # of axes
+        try:
+            primitive = RequirePrimitive(getattr(p, f"{entry.interface.__name__}Factory"), DeviceType.kCPU, *key, *more)
+            break
+        except TypeError:  # products and moves of any type take more
+            primitive = None
+    if primitive:
+        primitive._compile()
+        primitive._compile_variants()
+functions_of_any(), single_functions_of_any()  # both sets call the same function
+print(len(names), [name for name, number in names.items() if number > 1])
+"""
+
+
+def test_every_kernel_has_a_name_of_its_own():
+    """Two kernels of one name would share a file. Kernels of all keys are asked for, each once."""
+    number, repeated = run(NAMES).split(maxsplit=1)
+    assert int(number) > 2000
+    assert repeated.strip() == "[]"
 
 
 def test_how_a_kernel_is_compiled_is_part_of_its_key(monkeypatch):

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
-from ep.cpu.compile import compiler
 from ep.cpu.engine.move import plan
 from ep.cpu.engine.reduce import row_passes
 from ep.cpu.machine import caches
@@ -167,8 +166,6 @@ def test_expand_to_strides_leaves_gaps(stream):
 def few_are_near(monkeypatch):
     """Let launches prefetch if a source has more than 40,000 bytes."""
     monkeypatch.setattr(row_passes, "far_from", lambda: 40_000)
-    monkeypatch.setattr(row_passes, "launch_rows", row_passes.launch_rows.__wrapped__)  # not the function of others
-    monkeypatch.setattr(compiler.statistics, "names", [])
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])

@@ -2,7 +2,6 @@
 
 import re
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,14 +89,6 @@ def test_the_release_of_nvvm_is_that_of_the_one_that_compiles():
     path = Path(packages.load("nvvm"))
     if path in [Path(str(file.locate())) for file in packages.metadata.files("nvidia-nvvm") or ()]:
         assert packages.nvvm_releases() == (packages.version_of("nvidia-nvvm"),)
-
-
-@pytest.mark.parametrize("option", [{"is_contracted": True}, {"num_packed": 1}, {"num_words": 5}])
-def test_kernels_with_other_options_have_files_of_their_own(option):
-    kernel = move.kernel(1, 16, 1, 32)
-    names = {compiler.file_name(one, (9, 0), "ptx") for one in (kernel, replace(kernel, **option))}
-    assert None not in names
-    assert len(names) == 2
 
 
 def test_both_folders_are_shown_and_removed(monkeypatch, tmp_path):

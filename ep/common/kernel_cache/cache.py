@@ -1,4 +1,4 @@
-"""The kernels of a device type on disk: one file each, named after the computation and the sources of the kernel."""
+"""The kernels of a device type on disk: one file each, named after the computation and the digest of ep's sources."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ep import source_files
 from ep.common import environment
 from ep.common.kernel_cache import record
 from ep.common.kernel_cache.container import pack, unpack
+from ep.common.kernel_cache.origins import are_known
 from ep.common.kernel_cache.ownership import PARTIAL, PrivateFolder, UntrustedError
-from ep.common.kernel_cache.reach import reach
 from ep.common.kernel_cache.sources import PACKAGE
 from ep.common.kernel_cache.versions import with_python
 from ep.common.lazy import lazy
@@ -27,6 +27,7 @@ from ep.include.compiled_kernels import KEPT, CompiledKernels, KernelsOnDisk, Re
 from ep.include.errors import EnvironmentVariableError
 
 _log: Final = logging.getLogger("ep")
+_NO_SOURCES: Final = "the sources of ep are not files in a folder"
 
 
 def user_cache_folder() -> Path:
@@ -74,18 +75,19 @@ class KernelCache(CompiledKernels):
         self,
         tag: str,
         tools: Sequence[str],
-        compiler: str,
+        rooms: tuple[str, ...],
         versions: Callable[[Sequence[str]], object] = with_python,
         portable: KernelCache | None = None,
     ) -> None:
         """tag: of the device type; tools: the packages that take part in compiling.
 
-        compiler: the module that compiles all kernels to machine code.
+        rooms: the folders of ep whose sources kernels are made of, with the compiler's.
         versions: gives what kernels depend on besides sources, by the names of the tools; it is asked once.
         portable: those kernels of the device type that are valid in other Pythons, too. It is the cache of a tag that
             begins with `tag` and "-".
         """
-        self._tag, self._compiler, self._versions = tag, compiler, partial(versions, tuple(tools))
+        self._tag, self._rooms, self._versions = tag, rooms, partial(versions, tuple(tools))
+        self._packages = frozenset(f"ep.{room}" for room in rooms)
         self._parts = (self,) if portable is None else (self, portable)
         self._said: set[str] = set()
         self._keeps = True
@@ -101,33 +103,32 @@ class KernelCache(CompiledKernels):
         return f"{self._tag}-{hashlib.sha256(repr(self._versions()).encode()).hexdigest()[:16]}"
 
     def file_name(self, kernel: str, variant: str, function: object) -> str | None:
-        """Return the name of a kernel's file, or None if this process cannot determine the kernel's sources.
+        """Return the name of a kernel's file, or None if its sources are unknown.
 
-        kernel: the computation; variant: the target of the compilation. Both are valid in a file name.
-        function: the function that is compiled, or a tuple of functions. The name ends with the digest of all sources
-            that it reaches.
+        kernel: identifies the computation; variant: the target of the compilation. Both are valid in a file name.
+        function: what is compiled, or a tuple of it. It may be of ep, and call what is of Python and the tools.
         """
-        made_of = reach(function)
-        sources = self._digest_of(made_of.modules | {self._compiler})
-        if sources is None:
-            self._say_once(
-                "unknown", logging.INFO, "a module was edited under this process: kernels of it are not kept"
-            )
+        if not are_known(function, self._packages):
+            self._say_once("foreign", logging.INFO, "kernels with functions of other packages are not kept")
             return None
-        digest = hashlib.sha256(f"{made_of.digest} {sources}".encode()).hexdigest()[:16]
-        return f"{kernel}-{variant}-{digest}.kernel"
+        sources = self._digest_of(self._rooms)
+        if sources is None:
+            why = "a source of ep was edited under this process" if PACKAGE.states else _NO_SOURCES
+            self._say_once("unknown", logging.INFO, f"{why}: kernels are not kept")
+            return None
+        return f"{kernel}-{variant}-{sources[:16]}.kernel"
 
     def digest(self) -> str | None:
-        return self._digest_of(PACKAGE.modules)
+        return self._digest_of(("",))
 
-    def _digest_of(self, modules: frozenset[str]) -> str | None:
-        """Return the digest of modules, from the record on disk if it has it."""
+    def _digest_of(self, rooms: tuple[str, ...]) -> str | None:
+        """Return the digest of the sources in some folders of ep, from the record on disk if it has it."""
         if not self._has_record:
             self._has_record = True
             self._record = record.name_of(PACKAGE, source_files.TAKEN_NS)
-            PACKAGE.digests.update(self.read(self._record, partial(record.unpacked, PACKAGE)) or {})
+            PACKAGE.digests.update(self.read(self._record, record.unpacked) or {})
         known = len(PACKAGE.digests)
-        digest = PACKAGE.digest(modules)
+        digest = PACKAGE.digest(rooms)
         if self._record is not None and len(PACKAGE.digests) > known:
             try:
                 self._replace(self._record, record.packed(PACKAGE))
@@ -278,6 +279,8 @@ class KernelCache(CompiledKernels):
         return None
 
     def why_unwritable(self) -> str | None:
+        if not PACKAGE.states:
+            return _NO_SOURCES
         # writes small files, and removes them
         name = f"trial.{os.getpid()}{PARTIAL}"  # is removed later if this process is killed before
         try:

@@ -21,7 +21,7 @@ def written_out(compile_function: Callable[[Any], Any]) -> Callable[[FunctionTyp
 class WrittenOut(Deferred):
     """A function that compiled functions call like any other. Its source is read when Numba first asks for its type.
 
-    A kernel that is cached on disk is loaded without that: its key is made of the function as written.
+    A kernel that is cached on disk is loaded without that.
     """
 
     def as_compiled(self) -> Any:

@@ -63,7 +63,7 @@ def function_addresses(
     """
     statistics.names.append(name)
     of = target(cache)
-    variant = hashlib.sha256(repr((to, of.triple, of.processor, of.features, of.settings)).encode()).hexdigest()[:12]
+    variant = hashlib.sha256(repr((to, of)).encode()).hexdigest()[:12]
     file_name = cache.file_name(name, variant, made_of)
     if (found := _read(cache, file_name)) is not None:
         statistics.loaded += 1

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from ep.common.environment import NUMBA_CPU_FEATURES, NUMBA_CPU_NAME
 from ep.common.native.on_demand import binding
+from ep.common.native.target import Target, target
+from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.machine.processor import NEEDED
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
-
-if TYPE_CHECKING:
-    from ep.common.native.target import Target
 
 # LLVM does not list the instructions of a named processor. Without instructions for these two, it emits library calls
 _PROGRAM: Final = """
@@ -46,10 +45,6 @@ def _compiled(program: str, triple: str, name: str, features: str) -> str:
 @cache
 def of_kernels() -> Target:
     """Return the target of all kernels of this process."""
-    # not at the top: kernels that ask for the target would be made of all that finds it
-    from ep.common.native.target import target
-    from ep.cpu.machine.kernel_cache import CACHE
-
     return target(CACHE)
 
 

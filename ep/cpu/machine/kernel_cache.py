@@ -6,4 +6,4 @@ from typing import Final
 
 from ep.common.kernel_cache import KernelCache
 
-CACHE: Final = KernelCache("cpu", ("numba", "llvmlite", "numpy", "ml_dtypes"), "ep.cpu.compile.compiler")
+CACHE: Final = KernelCache("cpu", ("numba", "llvmlite", "numpy", "ml_dtypes"), ("common", "cpu", "include"))

@@ -82,8 +82,7 @@ def cubin(kernel: KernelSource, cc: tuple[int, int]) -> bytes:
 
 def file_name(kernel: KernelSource, cc: tuple[int, int], form: str) -> str | None:
     """Return the name of a kernel's file in KERNELS; None if its sources are unknown. form: "ptx" or "sm"."""
-    compiled = kernel.function, kernel.num_words, kernel.num_packed, kernel.is_contracted
-    return KERNELS.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", compiled)
+    return KERNELS.file_name(kernel.name, f"{form}_{cc[0]}{cc[1]}", kernel.function)
 
 
 def _on_disk(kernel: KernelSource, cc: tuple[int, int], form: str) -> bytes | None:

@@ -14,19 +14,19 @@ from ep.common.kernel_cache import KernelCache
 from ep.common.kernel_cache.versions import versions_of
 from ep.cuda.driver.packages import nvvm_releases
 
-_COMPILER: Final = "ep.cuda.compile.compiler"
+_ROOMS: Final = ("common", "cuda", "include", "run")
 
 
 def _of_kernels(tools: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     return versions_of(tools), nvvm_releases()
 
 
-KERNELS: Final = KernelCache("cuda-kernels", ("numba", "numba-cuda", "llvmlite"), _COMPILER, _of_kernels)
+KERNELS: Final = KernelCache("cuda-kernels", ("numba", "numba-cuda", "llvmlite"), _ROOMS, _of_kernels)
 
 CACHE: Final = KernelCache(
     "cuda",
     ("numba", "numba-cuda", "llvmlite", "numpy", "ml_dtypes", "cuda-bindings", "nvidia-nvvm", "nvidia-nvjitlink"),
-    _COMPILER,
+    _ROOMS,
     portable=KERNELS,
 )
 """The host code that launches kernels, and plans; with KERNELS, all that is kept for CUDA."""

@@ -5,17 +5,19 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 
 from ep.common.kernel_cache import KernelCache, ownership, usage
+from ep.common.kernel_cache.sources import PACKAGE
 from tests.subprocesses import environment_of
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("EP_CACHE_DIR", str(tmp_path / "cache"))
-    return KernelCache("some", ("numpy",), "ep.common.checks")
+    return KernelCache("some", ("numpy",), ("common",))
 
 
 def name(number, kernel="add.kFloat-sm_90"):
@@ -34,7 +36,7 @@ def test_what_is_written_is_read(cache):
 
 def test_a_file_of_another_folder_is_not_read(cache, tmp_path, monkeypatch):
     cache.write(name(1), b"code")
-    other = KernelCache("some", ("numpy", "pytest"), "ep.common.checks")
+    other = KernelCache("some", ("numpy", "pytest"), ("common",))
     other.write(name(2), b"other")
     os.replace(other.folder() / name(2), cache.folder() / name(2))
     assert cache.read(name(2), bytes) is None
@@ -66,7 +68,7 @@ def stop(*args, **options):
     replaced(*args, **options)
 
 os.replace = stop
-KernelCache("some", ("numpy",), "ep.common.checks").write("add-0000000000000001.kernel", b"code")
+KernelCache("some", ("numpy",), ("common",)).write("add-0000000000000001.kernel", b"code")
 """
 
 
@@ -90,7 +92,7 @@ def test_what_killed_processes_have_left_is_removed(cache):
         assert len(partial_files(cache)) == 3
         for file in partial_files(cache):
             os.utime(file, ns=(0, 10**18))
-        KernelCache("some", ("numpy",), "ep.common.checks").write(name(3), b"code")
+        KernelCache("some", ("numpy",), ("common",)).write(name(3), b"code")
         (left,) = partial_files(cache)
         assert f".{living.pid}." in left.name
         living.stdin.close()
@@ -138,3 +140,22 @@ def test_what_others_may_write_is_named(cache, tmp_path, caplog):
     assert cache.read(name(1), bytes) is None
     (record,) = caplog.records
     assert cache.why_untrusted() in record.getMessage()
+
+
+def test_without_sources_in_a_folder_nothing_is_kept(cache, monkeypatch, caplog):
+    monkeypatch.setattr(PACKAGE, "states", {})
+    caplog.set_level(logging.INFO, "ep")
+    assert cache.file_name("add.kFloat", "sm_90", usage) is None
+    assert cache.digest() is None
+    assert cache.why_unwritable() == "the sources of ep are not files in a folder"
+    assert [record.getMessage() for record in caplog.records] == [f"{cache.why_unwritable()}: kernels are not kept"]
+    assert not os.path.exists(cache.folder())
+
+
+def test_kernels_with_functions_of_other_packages_are_not_kept(cache, caplog):
+    caplog.set_level(logging.INFO, "ep")
+    assert cache.file_name("add.kFloat", "sm_90", (usage, partial(usage, 1))) is not None
+    for function in (name, partial(usage, name), lambda: usage):
+        assert cache.file_name("add.kFloat", "sm_90", function) is None
+    (record,) = caplog.records
+    assert record.getMessage() == "kernels with functions of other packages are not kept"

@@ -19,6 +19,7 @@ from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.window_blocks import windows_multiplier
 from ep.cpu.engine.product.window_row import window_row_multiplier
 from ep.cpu.engine.product.window_sums import window_sums_multiplier
+from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.shared.state import LaunchState
 from ep.include.number_kind import COMPLEXES
 
@@ -101,7 +102,8 @@ def _of_complexes(types: Types) -> int:
 def _of_windows(types: Types, step: int, is_row: bool) -> int:
     if is_row:
         return _kernel(f"product.{types.name}.window_row.{step}", window_row_multiplier(types, step))
-    return _kernel(f"product.{types.name}.windows.{step}", windows_multiplier(types, step))
+    near, far = second_cache(), far_from()
+    return _kernel(f"product.{types.name}.windows.{step}.{near}.{far}", windows_multiplier(types, step, near, far))
 
 
 def _kernel(name: str, multiply: Any) -> int:

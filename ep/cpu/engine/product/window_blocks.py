@@ -22,7 +22,6 @@ from ep.cpu.engine.product.strip import SUMMED, strip_for
 from ep.cpu.engine.product.tiling import depth_at_once, packer
 from ep.cpu.engine.product.types import Types, is_narrow
 from ep.cpu.engine.product.window_packing import windows_packer
-from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.threads.parallel import call_task
 
 _SHORT: Final = 32  # the most of k for which writing c takes longer than the products
@@ -32,15 +31,16 @@ _LINE: Final = 64  # bytes
 
 
 @cache
-def windows_multiplier(types: Types, step: int) -> Any:
+def windows_multiplier(types: Types, step: int, near: int, far: int) -> Any:
     """Return a function (launch, block, a, b, c) that multiplies a block, whose first element in c is at `c`.
 
     alpha is 1 and beta is 0, and one product is summed. step: that of `windows_packer`.
+    near: the bytes of L2; far: more bytes than the last-level cache keeps near.
     """
     arithmetic, size, widens_a, narrows = types.arithmetic, types.c.itemsize, is_narrow(types.a), is_narrow(types.c)
     size_a, wide, tile_rows = types.a.itemsize, arithmetic.itemsize, tile_shape().rows
     lanes = lanes_of(arithmetic)
-    tile_columns, most_bytes, far = VECTORS * lanes, second_cache() // _PART, far_from()
+    tile_columns, most_bytes = VECTORS * lanes, near // _PART
     load, store_wide, narrow = loader(types.c), storer(arithmetic), results_narrower(types.c)
     pack_a, pack_windows = packer(types.a, tile_rows), windows_packer(types.b, lanes, step)
 

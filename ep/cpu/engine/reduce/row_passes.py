@@ -252,13 +252,16 @@ def row_launcher(signature: Signature, state: LaunchState, kernel: int, passes: 
     """Return the launcher of a primitive of `[rows, cols]` elements, whose rows are read several times."""
     num_buffers = len(signature.operands)
     state.set(task=kernel, grain=max(GRAIN_BYTES // (passes.cost * num_buffers), 1))
-    return launcher("rows", launch_rows())
+    far = far_from()
+    return launcher(f"rows.{far}", launch_rows(far))
 
 
 @cache
-def launch_rows() -> Any:
-    """Return the function that launches a kernel of rows, as `launcher` takes it."""
-    far = far_from()
+def launch_rows(far: int) -> Any:
+    """Return the function that launches a kernel of rows, as `launcher` takes it.
+
+    far: operands of more bytes are prefetched.
+    """
 
     @jit
     def launch(context: Context, num_bytes, in_place, sizes):
