@@ -10,7 +10,7 @@ from functools import singledispatch
 from types import CellType, FunctionType
 from typing import Any, Final
 
-from ep.common.global_names import sorted_names
+from ep.common.global_names import names_in
 
 _PLAIN: Final = bool, int, float, complex, str, bytes
 _CHANGING: Final = list, dict, set, bytearray
@@ -45,7 +45,7 @@ def _(value: FunctionType, within: tuple[FunctionType, ...] = ()) -> Hashable:
     if value in within:
         raise NotComparable
     code, known, within = value.__code__, value.__globals__, (*within, value)
-    names = tuple(name for name in sorted_names(code) if name in known)
+    names = tuple(sorted(names_in(code) & known.keys()))
     cells = (_contents(cell) for cell in value.__closure__ or ())
     used = value.__defaults__, tuple((value.__kwdefaults__ or {}).items()), *cells, *(known[name] for name in names)
     return code, names, *(key_of(item, within) for item in used)

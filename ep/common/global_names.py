@@ -11,12 +11,6 @@ _GLOBAL, _NAME, _EXTENDED = (dis.opmap[name] for name in ("LOAD_GLOBAL", "LOAD_N
 
 
 @functools.cache
-def sorted_names(code: CodeType) -> tuple[str, ...]:
-    """Return all global names that `code` and the functions in it load, in alphabetical order."""
-    return tuple(sorted(names_in(code)))
-
-
-@functools.cache
 def names_in(code: CodeType) -> frozenset[str]:
     """Return all global names that `code` and the functions in it load.
 

@@ -2,7 +2,7 @@
 
 import dis
 
-from ep.common.global_names import sorted_names
+from ep.common.global_names import names_in
 
 
 def test_names_of_globals_are_those_that_dis_finds():
@@ -14,4 +14,4 @@ def test_names_of_globals_are_those_that_dis_finds():
             one = todo.pop()
             todo += [inner for inner in one.co_consts if hasattr(inner, "co_code")]
             found |= {each.argval for each in dis.get_instructions(one) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-        assert sorted_names(code) == tuple(sorted(found))
+        assert names_in(code) == found

@@ -55,7 +55,8 @@ class Sources:
         for name, module in tuple(sys.modules.items()):
             if name.startswith(start) or name == self._package:
                 spec = getattr(module, "__spec__", None)
-                if self._specs.get(name, _NEVER) is not spec:
+                has_file = getattr(spec, "has_location", True)  # a folder without an `__init__` has none
+                if has_file and self._specs.get(name, _NEVER) is not spec:
                     yield name, spec
 
     def _path_of(self, module: str) -> str:
