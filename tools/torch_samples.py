@@ -5,11 +5,10 @@ operators, all by default, with ep and with eager, prints each one that differs,
 tests/data/torch_samples.json for each operator and type the marks of its samples in their order: a letter (see
 tests/torch/samples.py), and how many follow one another; a question mark is a sample that was not computed. With
 --samples, the first, the last and others at even distances are, N in all: 17 are those of 9, and 8 between them. With
---new, those of them without a mark are, of the operators in the record; others have nothing in ep. The samples of an
-operator and a type share kernels: when there are many, each takes about 0.1 s, and otherwise several times as long. If
-the first 17 samples are in ep, the others are computed 16 in one graph; these take about a third of the time. Each of a
-graph that differs from eager, or that is not all in ep, is computed alone. The record is written after each part of 256
-samples of an operator and a type: a run that is interrupted loses one part.
+--new, those of them without a mark are, of the operators in the record; others have nothing in ep. TOGETHER samples of
+an operator and a type are computed in one graph, whose tracing takes most of the time, and which share kernels. Each of
+a graph that differs from eager is computed alone. The record is written after each part of PART samples of an operator
+and a type: a run that is interrupted loses one part.
 """
 
 from __future__ import annotations
@@ -30,9 +29,8 @@ from typing import Any, Final
 
 from ep.include.additions import note_addition
 
-ALONE: Final = 17  # of an operator and a type
-TOGETHER: Final = 16  # in one graph
-PART: Final = 16 * TOGETHER  # of an operator and a type, until the record is written
+TOGETHER: Final = 32  # in one graph
+PART: Final = 8 * TOGETHER  # of an operator and a type, until the record is written
 FILE: Final = Path(__file__).parents[1] / "tests/data/torch_samples.json"
 
 
@@ -84,36 +82,39 @@ def computed(
     every, graphs, has_roundings, differing = tried.samples(name, dtype), dict[str, Any](), False, list[str]()
     old = unpacked(known)
     marks = [*old] if len(old) == len(every) else ["?"] * len(every)
-    first = {*tried.chosen(len(every), ALONE)}
-    chosen = sorted(tried.chosen(len(every), most or len(every)), key=lambda k: (k not in first, k))
+    chosen = tried.chosen(len(every), most or len(every))
     numbers = [k for k in chosen[begin : begin + PART] if not is_new or marks[k] == "?"]
     for k in numbers:
         marks[k] = "?"
 
-    def compute(k: int) -> None:
+    def is_right(k: int) -> bool:
+        """Compute a sample alone; return whether it has a graph, and no roundings."""
         nonlocal has_roundings
         try:
             marks[k], is_rounded = tried.compare(name, every[k], graphs)
             has_roundings |= is_rounded
+            return marks[k] != tried.NONE and not is_rounded
         except Exception as error:
             said = "" if isinstance(error, AssertionError) else traceback.format_exc(limit=-2)
             differing.append(f"{name} {dtype} sample {k}: {type(error).__name__}: {error} {said}")
+            return False
 
-    for k in first.intersection(numbers):
-        compute(k)
-    is_together = all(marks[k] == tried.WHOLE for k in first)
-    left = [k for k in numbers if k not in first]
-    for begin in range(0, len(left), TOGETHER):
-        some = left[begin : begin + TOGETHER]
-        why = tried.why_apart(name, [every[k] for k in some]) if is_together else "not all is in ep"
-        for k in some:
+    is_together = True
+    for first in range(0, len(numbers), TOGETHER):
+        some = numbers[first : first + TOGETHER]
+        found = [("?", "none is in a graph")] * len(some)
+        if is_together:
+            found = tried.compare_together(name, [every[k] for k in some])
+        alone = dict[int, str]()
+        for k, (mark, why) in zip(some, found, strict=True):
             if why:
-                compute(k)
+                alone[k] = why
             else:
-                marks[k] = tried.WHOLE
-        if why and is_together and not has_roundings and all(marks[k] == tried.WHOLE for k in some):
-            differing.append(f"{name} {dtype} samples {some[0]} to {some[-1]} in one graph: {why}")
-        is_together &= not why
+                marks[k] = mark
+        right = [k for k in alone if is_right(k)]
+        if is_together and all(marks[k] != tried.NONE for k in alone):
+            differing += [f"{name} {dtype} sample {k} in one graph: {alone[k]}" for k in right]
+        is_together = len(alone) < len(some)
     return packed(marks), has_roundings, differing, len(chosen) > begin + PART
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch._dynamo.backends.common import aot_autograd
 from torch.fx import Graph, GraphModule
+from torch.fx.traceback import annotate
 from torch.testing._internal import common_methods_invocations
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
@@ -137,18 +138,23 @@ class _Call(_Function):
 
 
 class _Calls(_Function):
-    """Calls, one after another. A call notes for each result which one of its call it is, and which calls have any."""
+    """Calls, one after another. A call notes for each result which call it is of, and which one of it, and which calls
+    have any. The nodes of a graph say which call they are of."""
 
     def __init__(self, calls):
         self._calls = calls
         self.tensors = [tensor for call in calls for tensor in call.tensors]
+        self.variables = [k for k, call in enumerate(calls) for one in call.tensors if one.requires_grad]
 
     def __call__(self, *tensors):
-        left = iter(tensors)
-        results = [call(*itertools.islice(left, len(call.tensors))) for call in self._calls]
-        self.numbers = [k for some in results for k in range(len(some))]
-        self.has_tensors = [any(isinstance(one, torch.Tensor) for one in some) for some in results]
-        return [one for some in results for one in some]
+        left, self.results, self.has_tensors, found = iter(tensors), [], [], []
+        for k, call in enumerate(self._calls):
+            with annotate({"call": k}):
+                some = call(*itertools.islice(left, len(call.tensors)))
+            found += some
+            self.results += [(k, number) for number in range(len(some))]
+            self.has_tensors.append(any(isinstance(one, torch.Tensor) for one in some))
+        return found
 
 
 def _is_strided(tensor):
@@ -224,11 +230,13 @@ def compare(name, sample, known):
     return _in_ep(graphs), bool(differences)
 
 
-def why_apart(name, some):
-    """Return why samples must be compared each alone; an empty text if one graph that has all of them computes what
-    eager does, and is wholly in ep. This takes a part of the time: a graph takes longer to trace than to compute."""
+def compare_together(name, some):
+    """Compare samples in one graph, which takes a part of the time: tracing takes most of it.
+
+    Returns for each sample what is in ep of it, one of MARKS, and why it must be compared alone, if it must.
+    """
     if name in OTHER_GRAPHS:
-        return "eager differs from the graph"
+        return [(NONE, "eager differs from the graph")] * len(some)
     calls, graphs = _Calls([_Call(operators()[name], one) for one in some]), []
     try:
         expected = _computed(calls, calls.tensors)
@@ -236,15 +244,23 @@ def why_apart(name, some):
         for _ in range(_CALLS):
             found = _computed(made, calls.tensors)
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
-    if not all(calls.has_tensors) or _in_ep(graphs) != WHOLE:
-        return "not all is in ep"
-    return next((message for *_, message in _differences(name, calls.tensors, found, expected, calls.numbers)), "")
+        return [(NONE, f"{type(error).__name__}: {error}")] * len(some)
+    why = ["" if has_any else "no result is a tensor" for has_any in calls.has_tensors]
+    for part, k, message in _differences(name, calls.tensors, found, expected, [one for _, one in calls.results]):
+        why[calls.variables[k] if part else calls.results[k][0]] = message
+    return [(_in_ep(graphs, k), one) for k, one in enumerate(why)]
 
 
-def _in_ep(graphs):
-    """Return what is in ep of graphs, one of MARKS."""
-    steps = [[node for node in graph.any_plan().eager if not is_random(node)] for graph in graphs]
+def _in_ep(graphs, call=None):
+    """Return what is in ep of graphs, or of one of their calls: one of MARKS."""
+    steps = [
+        [
+            node
+            for node in graph.any_plan().eager
+            if not is_random(node) and call in (None, node.meta.get("custom", {}).get("call", call))
+        ]
+        for graph in graphs
+    ]
     return PART if steps and steps[0] else FORWARD if any(steps) else WHOLE
 
 

@@ -17,7 +17,7 @@ pytest.importorskip("expecttest", reason="expecttest is not installed, which PyT
 
 from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402
 
-from tests.torch.samples import MARKS, compare, samples, why_apart  # noqa: E402
+from tests.torch.samples import MARKS, compare, compare_together, samples  # noqa: E402
 from tools.torch_samples import read, unpacked  # noqa: E402
 
 RECORD = read()
@@ -65,22 +65,25 @@ def test_turns_have_all_samples():
     assert turns[0] == chosen("addmm", 0)
 
 
-@pytest.mark.parametrize("name", ["sort", "max.reduction_with_dim"])
-def test_one_graph_has_several_samples(name):
-    assert why_apart(name, samples(name, "float32", 3)) == ""
+@pytest.mark.parametrize("name", ["sort", "max.reduction_with_dim", "linalg.det"])
+def test_samples_in_one_graph_are_as_alone(name):
+    some = samples(name, "float32", 4)
+    assert compare_together(name, some) == [(compare(name, one, {})[0], "") for one in some]
 
 
-def test_samples_that_are_not_all_in_ep_are_apart():
-    assert why_apart("linalg.det", samples("linalg.det", "float32", 3)) != ""
+def test_samples_without_a_graph_are_compared_alone():
+    (one, other) = compare_together("nonzero", samples("nonzero", "float32", 2))
+    assert all(why for _, why in (one, other))
 
 
 @pytest.mark.parametrize("wrong", [lambda y: 2 * y, lambda y: 2 * y - y.detach()], ids=["results", "gradients"])
 def test_differences_in_one_graph_are_found(wrong, monkeypatch):
     def made(module, *_):
-        return lambda *tensors: [wrong(one) for one in module(*tensors)]
+        return lambda *tensors: [wrong(y) if k == 1 else y for k, y in enumerate(module(*tensors))]
 
     monkeypatch.setattr("tests.torch.samples.compiled", made)
-    assert "not close" in why_apart("add", samples("add", "float32", 3))
+    found = compare_together("add", samples("add", "float32", 3))
+    assert ["not close" in why for _, why in found] == [False, True, False]
 
 
 @pytest.mark.parametrize(("factor", "is_right"), [(1, True), (2, False)])
