@@ -48,6 +48,33 @@ def _sum_of_products(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, **factor
     return torch.addmm(x, y.transpose(0, 1).flatten(1), z.flatten(0, 1), **factors)
 
 
+def _put(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
+    """Return a tensor with other elements, by their numbers."""
+    return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
+
+
+def _diagonal_scatter(
+    x: torch.Tensor, new: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> torch.Tensor:
+    """Return a tensor with another diagonal."""
+    matrices = x.movedim((dim1, dim2), (-2, -1))
+    columns, step = matrices.shape[-1], matrices.shape[-1] + 1
+    begin = offset if offset > 0 else -offset * columns
+    found = matrices.flatten(-2).slice_scatter(new, -1, begin, begin + new.shape[-1] * step, step)
+    return found.reshape(matrices.shape).movedim((-2, -1), (dim1, dim2))
+
+
+def _replication_backward(dy: torch.Tensor, x: torch.Tensor, pads: Sequence[int]) -> torch.Tensor:
+    """Return the gradient of a padding with the elements at the ends."""
+    for axis, before in zip((-1, -2, -3), pads[::2], strict=False):
+        size, padded = x.shape[axis], dy.shape[axis]
+        index = torch.arange(-before, padded - before, device=dy.device).clamp(0, size - 1)
+        shape = [*dy.shape]
+        shape[axis] = size
+        dy = dy.new_zeros(shape).index_add(axis, index, dy)
+    return dy
+
+
 @cache
 def decompositions() -> dict[Any, Any]:
     """Return the functions that replace operators by others: those of ATen's core, less what the table has."""
@@ -57,13 +84,20 @@ def decompositions() -> dict[Any, Any]:
         "_native_batch_norm_legit_functional _native_batch_norm_legit_no_training elu hardtanh "
         "rrelu_with_noise_backward nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
         "mse_loss_backward reflection_pad1d reflection_pad2d replication_pad2d std_mean linalg_vector_norm addmm addmv "
-        "dist ldexp"
+        "dist ldexp narrow_copy unbind_copy tril_indices triu_indices"
     )
     found.update(get_decompositions([getattr(aten, name) for name in more.split()]))
     for target in [*found]:
         if target in OPERATORS or torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
             del found[target]
-    return found | {aten.addbmm.default: _sum_of_products, aten.pow.Tensor_Scalar: _power}
+    return found | {
+        aten.addbmm.default: _sum_of_products,
+        aten.pow.Tensor_Scalar: _power,
+        aten.put.default: _put,
+        aten.diagonal_scatter.default: _diagonal_scatter,
+        **{getattr(aten, f"replication_pad{k}d_backward").default: _replication_backward for k in (1, 2, 3)},
+        torch.ops.prims.convert_element_type.default: torch.Tensor.to,
+    }
 
 
 def backend(
