@@ -144,7 +144,8 @@ def main() -> int:
 
         for name in given.names or (record["operators"] if given.new else operators()):
             for dtype in given.types.split(","):
-                submit(name, dtype, 0)
+                if not given.new or "?" in record["operators"].get(name, {}).get(dtype, "?"):
+                    submit(name, dtype, 0)
         while tasks:
             task = done.get()
             name, dtype, begin = tasks.pop(task)
