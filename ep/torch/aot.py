@@ -48,6 +48,21 @@ def _sum_of_products(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, **factor
     return torch.addmm(x, y.transpose(0, 1).flatten(1), z.flatten(0, 1), **factors)
 
 
+def _above(x: torch.Tensor, bound: float) -> torch.Tensor:
+    """Return where elements are above a bound, or no numbers. PyTorch does not round it to 16 bits."""
+    return ~((x.float() if x.itemsize == 2 and bound else x) <= bound)
+
+
+def _shrink_backward(dy: torch.Tensor, x: torch.Tensor, bound: float) -> torch.Tensor:
+    """Return a gradient where a tensor is outside a range around 0."""
+    return torch.where(_above(x.abs(), bound), dy, 0)
+
+
+def _threshold_backward(dy: torch.Tensor, x: torch.Tensor, bound: float) -> torch.Tensor:
+    """Return a gradient where a tensor is above a bound."""
+    return torch.where(_above(x, bound), dy, 0)
+
+
 def _put(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
     """Return a tensor with other elements, by their numbers."""
     return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
@@ -75,6 +90,24 @@ def _replication_backward(dy: torch.Tensor, x: torch.Tensor, pads: Sequence[int]
     return dy
 
 
+def _trilinear(
+    x: torch.Tensor,
+    y: torch.Tensor,
+    z: torch.Tensor,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+) -> torch.Tensor:
+    """Return the sum of products of three tensors, as products of matrices. expand1: the axes that x lacks."""
+    axes = "abcdefghijk"[: x.dim() + len(expand1)]
+    terms = [
+        "".join(axis for k, axis in enumerate(axes) if k not in some) for some in (expand1, expand2, expand3, sumdim)
+    ]
+    return torch.einsum(f"{terms[0]},{terms[1]},{terms[2]}->{terms[3]}", x, y, z)
+
+
 @cache
 def decompositions() -> dict[Any, Any]:
     """Return the functions that replace operators by others: those of ATen's core, less what the table has."""
@@ -93,7 +126,11 @@ def decompositions() -> dict[Any, Any]:
     return found | {
         aten.addbmm.default: _sum_of_products,
         aten.pow.Tensor_Scalar: _power,
+        aten.hardshrink_backward.default: _shrink_backward,
+        aten.softshrink_backward.default: _shrink_backward,
+        aten.threshold_backward.default: _threshold_backward,
         aten.put.default: _put,
+        aten._trilinear.default: _trilinear,
         aten.diagonal_scatter.default: _diagonal_scatter,
         **{getattr(aten, f"replication_pad{k}d_backward").default: _replication_backward for k in (1, 2, 3)},
         torch.ops.prims.convert_element_type.default: torch.Tensor.to,

@@ -55,3 +55,8 @@ def test_a_group_norm_with_a_bias_and_no_weight():
     for y in (made(x, bias), F.group_norm(x, 3, torch.ones(6), bias)):
         found.append((y, torch.autograd.grad(y.sin().sum(), [x, bias])))
     check_same(*found)
+
+
+@pytest.mark.parametrize("function", [F.hardshrink, F.softshrink, lambda x: F.threshold(x, 0.3, 0.7)])
+def test_gradients_of_ranges_for_sizes_that_vary(function):
+    check(function, IMAGE, strict=True, dynamic=True)

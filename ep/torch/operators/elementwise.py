@@ -107,9 +107,6 @@ add({
     "gelu_backward": lambda c: (
         ops.gelu_backward_with_dy_x if c.approximate == "none" else ops.fast_gelu_backward_with_dy_x
     )(c.grad_output, c.self),
-    "hardshrink_backward softshrink_backward": in_order(
-        lambda dy, x, bound: ops.where(ops.less_equal(ops.abs(x), bound), 0, dy)
-    ),
     "_to_copy": lambda c: c.cast(c.self),
     "clone lift_fresh_copy alias detach": lambda c: c.self,
     "copy.default": lambda c: ops.expand(c.cast(c.src), c.shape),
