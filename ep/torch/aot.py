@@ -68,17 +68,6 @@ def _put(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate:
     return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
 
 
-def _diagonal_scatter(
-    x: torch.Tensor, new: torch.Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
-) -> torch.Tensor:
-    """Return a tensor with another diagonal."""
-    matrices = x.movedim((dim1, dim2), (-2, -1))
-    columns, step = matrices.shape[-1], matrices.shape[-1] + 1
-    begin = offset if offset > 0 else -offset * columns
-    found = matrices.flatten(-2).slice_scatter(new, -1, begin, begin + new.shape[-1] * step, step)
-    return found.reshape(matrices.shape).movedim((-2, -1), (dim1, dim2))
-
-
 def _replication_backward(dy: torch.Tensor, x: torch.Tensor, pads: Sequence[int]) -> torch.Tensor:
     """Return the gradient of a padding with the elements at the ends."""
     for axis, before in zip((-1, -2, -3), pads[::2], strict=False):
@@ -131,7 +120,6 @@ def decompositions() -> dict[Any, Any]:
         aten.threshold_backward.default: _threshold_backward,
         aten.put.default: _put,
         aten._trilinear.default: _trilinear,
-        aten.diagonal_scatter.default: _diagonal_scatter,
         **{getattr(aten, f"replication_pad{k}d_backward").default: _replication_backward for k in (1, 2, 3)},
         torch.ops.prims.convert_element_type.default: torch.Tensor.to,
     }
