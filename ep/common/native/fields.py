@@ -13,6 +13,8 @@ class ElementClass(type):
     """
 
     num_words: int
+    pointer_type: ClassVar[Any]
+    """Numba's type of pointers to elements of a class, by the class: `pointers.py`, which imports Numba, sets it."""
 
     @property
     def at(cls) -> Any:

@@ -14,7 +14,7 @@ from ep.common.native.words import stack_memory
 def pointer_at(element: Any) -> Any:
     """Return compiled code's function (address) that returns a pointer."""
 
-    @emitted(lambda: _pointer_type(element))
+    @emitted(lambda: type(element).pointer_type(element))
     def at(builder: Any, address: Any) -> Any:
         return address
 
@@ -25,7 +25,7 @@ def pointer_at(element: Any) -> Any:
 def pointer_on_stack(element: Any) -> Any:
     """Return compiled code's function () that returns a pointer to a new element on its caller's stack."""
 
-    @emitted(lambda: _pointer_type(element))
+    @emitted(lambda: type(element).pointer_type(element))
     def on_stack(builder: Any) -> Any:
         return stack_memory(builder, element.num_words)
 
@@ -45,12 +45,6 @@ def pointer_to_several(element: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return stack_memory(builder, num_words)
 
-        return _pointer_type(element)(count), generate
+        return type(element).pointer_type(element)(count), generate
 
     return array_on_stack
-
-
-def _pointer_type(element: Any) -> Any:
-    from ep.common.native.pointers import Pointer  # this imports Numba
-
-    return Pointer(element)

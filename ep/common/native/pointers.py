@@ -45,6 +45,9 @@ class Pointer(types.Type):
         return Conversion.safe if other == types.int64 else None
 
 
+ElementClass.pointer_type = Pointer
+
+
 @register_model(Pointer)
 class _PointerModel(models.PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:

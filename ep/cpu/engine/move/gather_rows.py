@@ -201,13 +201,13 @@ def _move_units(of_class: int, rows: _Call) -> None:
 
 def _move_bytes(rows: _Call) -> None:
     """Move rows of any size, or parts of them."""
-    builder, size = rows.code.builder, rows.word(GatherContext.row_bytes)
+    builder, size = rows.code.builder, rows.walk.row_bytes
     ahead = least(builder, WORD(_AHEAD), builder.sdiv(WORD(_AHEAD_BYTES), size))
     short = builder.icmp_signed("<=", size, WORD(_LONGEST_FETCHED))
     fetching = builder.select(short, rows.num_fetching(ahead), WORD(0))
     # the walk streams shorter rows
     long = builder.icmp_signed(">=", size, WORD(LEAST_STREAMED_ROW))
-    streamed = builder.and_(long, builder.icmp_signed("!=", rows.word(GatherContext.streamed), WORD(0)))
+    streamed = builder.and_(long, builder.icmp_signed("!=", rows.walk.streamed, WORD(0)))
 
     def fetch_later(i: Any) -> None:
         with builder.if_then(builder.icmp_signed("<", i, fetching)):
