@@ -271,7 +271,7 @@ def test_plans_stay_within_their_tiles(dims, axes):
         (ReduceOp.kAny, T.kInt8),
     ):
         plan = reduce_plan(signatures.REDUCE, op, data_type, shape.simplified(), shape.counts())
-        words = {name: int(plan.words[place]) for name, place in ReduceLoops._asdict().items() if name != "num_words"}
+        words = {name: int(plan.words[getattr(ReduceLoops, name)]) for name in ReduceLoops.field_names}
         size = carried_as(op, data_type).itemsize * (2 if is_compensated(op, data_type) else 1)
         assert words["tile"] * words["group"] * num_parts(op, data_type) * size <= TILE_BYTES
         assert words["tile"] * words["tiles"] >= words["width"]

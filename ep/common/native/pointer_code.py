@@ -7,7 +7,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.fields import Field, Float64, Int32, Int64
-from ep.common.native.words import load_float64, load_int, load_word, store_word
+from ep.common.native.words import load_float64, load_int, load_word, store_word, words_behind
 
 NUMBERS: Final = Int64, Int32, Float64
 """The elements that are read as numbers."""
@@ -21,14 +21,14 @@ def read_item(builder: Any, element: Any, pointer: Any, index: Any) -> Any:
         return load_int.write(builder, builder.add(pointer, builder.mul(index, _WORD(8))))
     if element in (Int64, Float64):
         return (load_word if element is Int64 else load_float64).write(builder, pointer, index)
-    return builder.add(pointer, builder.mul(index, _WORD(8 * element.num_words)))
+    return words_behind(builder, pointer, builder.mul(index, _WORD(element.num_words)))
 
 
 def read_field(builder: Any, field: Field, pointer: Any) -> Any:
     """Write the instructions that read a field; return its value, or the pointer to its elements."""
     if field.is_value:
         return read_item(builder, Int64 if field.is_pointer else field.element, pointer, _WORD(field))
-    return builder.add(pointer, _WORD(8 * field))
+    return words_behind(builder, pointer, _WORD(field))
 
 
 def write_item(builder: Any, pointer: Any, index: Any, value: Any) -> None:

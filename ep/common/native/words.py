@@ -18,6 +18,11 @@ def _place(builder: Any, address: Any, kind: Any, index: Any) -> Any:
     return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
 
+def words_behind(builder: Any, address: Any, number: Any) -> Any:
+    """Return `address + 8 * number`, of which LLVM knows that it is in the same memory as the address."""
+    return builder.ptrtoint(_place(builder, address, _WORD, number), _WORD)
+
+
 @emitted("int64")
 def load_word(builder: Any, address: Any, index: Any) -> Any:
     """Return the int64 at `address + 8 * index`."""

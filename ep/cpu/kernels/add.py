@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
+from ep.common.native.fields import Int64
 from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH
 from ep.common.native.words import load_word
 from ep.common.stored_types import added_as
@@ -35,8 +36,8 @@ def add_launcher(state: LaunchState, data_type: DataType) -> Launcher:
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes):
-    state, count = MapState.at(context.state), load_word(sizes, 0)
+def _launch(context: Context, num_bytes, in_place, sizes: Int64):
+    state, count = MapState.at(context.state), sizes[0]
     size = 0 if in_place else context.dst_size
     grain = max(GRAIN_BYTES // (num_bytes // count), 1)
     context.streaming = state.streaming_kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ep.common.native.words import store_words
 from ep.common.primitive.sort_keys import bits_of
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release
@@ -15,8 +14,6 @@ from ep.cpu.shared.context import NO_MEMORY, Context
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import run
 from ep.include.data_type import DataType
-
-_FIND_WORDS, _SORT_WORDS = FindContext.num_words, SortContext.num_words
 
 
 def arg_sort_launcher() -> Launcher:
@@ -35,32 +32,35 @@ def set_task(state: LaunchState, data_type: DataType, finds_one: bool) -> None:
 @jit
 def _launch(context: Context, num_bytes, in_place, sizes):
     state, plan = SortState.at(context.state), SortLoops.at(context.plan)
-    x, places, own = context.sources[0].data, context.dst, SortContext.on_stack()
+    x, places, sort = context.sources[0].data, context.dst, SortContext.on_stack()
     if plan.num_places == 1:
         return _find(state, plan, x, places, num_bytes)
-    store_words(own, x, places, plan, 0)
+    sort.x = x
+    sort.places = places
+    sort.plan = plan
+    sort.lacks_memory = 0
     lines = plan.outer * plan.inner
-    run(state, state.sort, own, lines, max(GRAIN_BYTES * lines // (8 * num_bytes), 1))
-    return NO_MEMORY if own.lacks_memory != 0 else 0
+    run(state, state.sort, sort, lines, max(GRAIN_BYTES * lines // (8 * num_bytes), 1))
+    return NO_MEMORY if sort.lacks_memory != 0 else 0
 
 
 @jit
 def _find(state: SortState, plan: SortLoops, x, places, num_bytes):
-    own, task, found = FindContext.on_stack(), state.find, 0
-    outer, inner, parts = (
-        plan.outer,
-        plan.inner,
-        plan.parts,
-    )
+    find, task, found = FindContext.on_stack(), state.find, 0
+    outer, inner, parts = plan.outer, plan.inner, plan.parts
     if parts > 1:
         found = allocate(outer * inner * parts * 16)
         if found == 0:
             return NO_MEMORY
-    store_words(own, x, places, plan, found, 0)
+    find.x = x
+    find.places = places
+    find.plan = plan
+    find.found = found
+    find.merges = 0
     units = outer * plan.blocks * parts
-    run(state, task, own, units, max(GRAIN_BYTES * units // num_bytes, 1))
+    run(state, task, find, units, max(GRAIN_BYTES * units // num_bytes, 1))
     if parts > 1:
-        own.merges = 1
-        run(state, task, own, outer * inner, GRAIN_BYTES // (16 * parts))
+        find.merges = 1
+        run(state, task, find, outer * inner, GRAIN_BYTES // (16 * parts))
         release(found)
     return 0

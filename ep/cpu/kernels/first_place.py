@@ -8,9 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.fields import word
+from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
-from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import separate
 from ep.cpu.compile.memory import loader, storer
@@ -21,10 +20,12 @@ from ep.include.data_type import DataType
 
 
 class FindContext(Record):
-    x = word()
-    places = word()
-    plan = word()
-    found = word()  # the addresses of the least keys of parts, as words, then of their places; 0 if there is one part
+    """The context of the search, which the launcher of ArgSort writes."""
+
+    x = address()
+    places = address()
+    plan = pointer(SortLoops)
+    found = pointer(Int64)  # the least keys of parts, then their places; 0 if there is one part
     merges = word()  # whether they are complete
 
 
@@ -35,7 +36,7 @@ _ROWS: Final = 8  # fewer columns are searched one after the other
 
 @cache
 def find_task(bits: DataType, is_float: bool) -> int:
-    """Return the address of the task (context by FIND, begin, end) over parts of blocks of columns, or over all places
+    """Return the address of the task (context, begin, end) over parts of blocks of columns, or over all places
     that parts are merged to."""
     find_in_row, find_in_columns, keys_of = _row(bits, is_float), _columns(bits, is_float), key_numbers(bits)
     load, load_place, store_place = loader(bits), loader(DataType.kInt64), storer(DataType.kInt64)
@@ -43,37 +44,35 @@ def find_task(bits: DataType, is_float: bool) -> int:
     begin_columns, key_of = _first_columns(bits, is_float), key_reader(bits, is_float)
 
     @separate
-    def merge(plan: SortLoops, places, found, begin, end):
+    def merge(plan: SortLoops, places, found: Int64, begin, end):
         """Write the first place of the least key of all parts."""
         inner, parts = plan.inner, plan.parts
         number = plan.outer * parts * inner
         for unit in range(begin, end):
             at = unit // inner * parts * inner + unit % inner
-            best, place = load_word(found, at), load_word(found, number + at)
+            best, place = found[at], found[number + at]
             for part in range(1, parts):
-                key = load_word(found, at + part * inner)
+                key = found[at + part * inner]
                 if key < best:
-                    best, place = key, load_word(found, number + at + part * inner)
+                    best, place = key, found[number + at + part * inner]
             store_place(places, unit, place)
 
     @separate
-    def put(places, found, number, to, place, key):
+    def put(places, found: Int64, number, to, place, key):
         """Write a result, or what is found in a part."""
         if found == 0:
             store_place(places, to, place)
         else:
-            store_word(found, to, key)
-            store_word(found, number + to, place)
+            found[to] = key
+            found[number + to] = place
 
     def find(context: FindContext, begin, end):
-        x, places, plan = context.x, context.places, SortLoops.at(context.plan)
-        found = context.found
+        x, places, plan, found = context.x, context.places, context.plan, context.found
         if context.merges != 0:
             merge(plan, places, found, begin, end)
             return
         size, inner = plan.size, plan.inner
-        columns, blocks = plan.columns, plan.blocks
-        part, parts = plan.part, plan.parts
+        columns, blocks, part, parts = plan.columns, plan.blocks, plan.part, plan.parts
         number, is_whole = plan.outer * parts * inner, blocks * parts == 1
         turn, infinity, nan = keys_of(plan)
         block = thread_memory()

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.words import load_word, stack_words
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import unit_functions
@@ -17,7 +17,7 @@ from ep.cpu.engine.map.state import MapState
 from ep.cpu.engine.move.gather_rows import row_finder
 from ep.cpu.lines.inline_copy import row_filler
 from ep.cpu.lines.streaming import LINE_BYTES, has_streaming_rows, line_filler, run_writing, stream_row
-from ep.cpu.shared.context import LATER, SOURCE_WORDS, Context
+from ep.cpu.shared.context import LATER, Context
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
 
@@ -25,7 +25,7 @@ _BLOCK_BYTES: Final = 4096  # of out, which stay in L1 until they are marked
 _ROW_COST: Final = 40  # the cost of a mark, in bytes that could be written in that time
 _LINE_WORDS: Final = LINE_BYTES // 8
 
-_INDICES, _ON, _OFF = (Context.sources + SOURCE_WORDS * number for number in range(3))
+_INDICES, _ON, _OFF = range(3)  # the sources
 
 
 def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataType) -> Launcher:
@@ -36,13 +36,11 @@ def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataT
 
 @jit
 def _launch(context: Context, num_bytes, in_place, sizes):
-    depth = ClassLoops.at(context.plan).depth
-    state, size = MapState.at(context.state), context.dst_size
+    state, depth, size = MapState.at(context.state), ClassLoops.at(context.plan).depth, context.dst_size
     if has_streaming_rows(context.dst, depth * size):
         context.streaming = state.streaming_kernel
     grain = max(GRAIN_BYTES * depth // (depth * size + _ROW_COST), 1)
-    task, count = state.task, context.dst_count
-    return run_writing(context, task, count, size, num_bytes, grain)
+    return run_writing(context, state.task, context.dst_count, size, num_bytes, grain)
 
 
 @cache
@@ -65,7 +63,7 @@ def _finder(indices_type: DataType) -> Any:
         depth, lower_bound = classes.depth, classes.lower_bound
         low = max(lower_bound, 0) if unsigned else lower_bound  # an unsigned index is never below 0
         first = low - lower_bound
-        column, valid = find_row(load_word(context, _INDICES), row, low, max(depth - first, 0), first)
+        column, valid = find_row(context.sources[_INDICES].data, row, low, max(depth - first, 0), first)
         return row * depth + column, valid
 
     return find
@@ -77,7 +75,7 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
 
     def one_hot(context: Context, begin, end):
         depth = ClassLoops.at(context.plan).depth
-        out, on, off = context.dst, load_word(context, _ON), load_word(context, _OFF)
+        out, on, off = context.dst, context.sources[_ON].data, context.sources[_OFF].data
         while begin < end:
             stop = min(begin + block, end)
             fill_bytes(out + begin * size, (stop - begin) * size, off)
@@ -97,8 +95,8 @@ def _lines(find: Any, size: int) -> Callable[..., None]:
 
     def one_hot(context: Context, begin, end):
         depth = ClassLoops.at(context.plan).depth
-        out, on, off = context.dst, load_word(context, _ON), load_word(context, _OFF)
-        line = stack_words(_LINE_WORDS)
+        out, on, off = context.dst, context.sources[_ON].data, context.sources[_OFF].data
+        line = Int64.array_on_stack(_LINE_WORDS)
         done = begin
         for row in range(begin // depth, (end - 1) // depth + 1):
             place, valid = find(context, row)

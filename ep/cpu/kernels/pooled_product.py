@@ -11,7 +11,8 @@ from ep.common.primitive.broadcast import Dims
 from ep.common.primitive.windows import windows_of_pool
 from ep.cpu.engine.product.bands import Bands
 from ep.cpu.engine.product.state import ProductLoops
-from ep.cpu.engine.reduce.windows import WindowsLoops, row_task, words_of
+from ep.cpu.engine.reduce.plan import WindowsLoops
+from ep.cpu.engine.reduce.windows import row_task, words_of
 from ep.cpu.machine.caches import second_cache
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp

@@ -33,10 +33,10 @@ from ep.cpu.engine.reduce.stages import (
     OF_COLUMNS,
     PASSES,
     REDUCE,
-    SegmentsContext,
+    SEGMENTS,
     StageHead,
+    StageLoops,
     StageProgram,
-    StageWords,
     reductions_task,
     rows_task,
 )
@@ -268,7 +268,7 @@ class StagesPlan(StridedPlan):
         sources = [self._places[value] for value in reads]
         computed = self._map(map_, [self._places.as_read(data_type), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources, self._places[segments]]
-        self._stages.append((StageHead(SegmentsContext, computed_task(), 0, *of_stage, *computed), places))
+        self._stages.append((StageHead(SEGMENTS, computed_task(), 0, *of_stage, *computed), places))
 
     def _reduction(
         self, op: ReduceOp, data_type: DataType, axes: Sequence[Axis], computed: bool = False
@@ -358,7 +358,7 @@ class StagesPlan(StridedPlan):
             if k in fetching and fetched:
                 ahead = self._keep(next_rows(fetched, together, self._length, fetching.index(k), len(fetching)))
             program += [*head, len(places), self._keep([word for operand in operands for word in operand]), ahead]
-        of_plan = self._keep(program, addresses_in(StageProgram, StageWords, len(self._stages)))
+        of_plan = self._keep(program, addresses_in(StageProgram, StageLoops, len(self._stages)))
         task, count = (rows_task(), num_rows) if self._by_rows else (reductions_task(), 1)
         if self._columns:
             task, count = columns_task(), 1

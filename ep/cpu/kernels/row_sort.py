@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.fields import word
+from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
-from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate, release, set_bytes, storer
@@ -25,9 +24,11 @@ from ep.include.data_type import DataType
 
 
 class SortContext(Record):
-    x = word()
-    places = word()
-    plan = word()
+    """The context of the task, which the launcher of ArgSort writes; the task sets `lacks_memory`."""
+
+    x = address()
+    places = address()
+    plan = pointer(SortLoops)
     lacks_memory = word()
 
 
@@ -40,35 +41,33 @@ _PLACE_BITS: Final = 2**32 - 1
 
 @cache
 def sort_task(bits: DataType, is_float: bool) -> int:
-    """Return the address of the task (context by SORT, begin, end) over lines."""
+    """Return the address of the task (context, begin, end) over lines."""
     num_digits, is_wide = min(bits.itemsize, 4), bits.itemsize == 8
     key_of, keys_of, sort_words = key_reader(bits, is_float), key_numbers(bits), _sorter(num_digits)
     store_place, least_of = storer(DataType.kInt64), least_key(bits, is_float)
 
     @separate
-    def insert_row(x, at, step, size, wanted, keys, places, turn, infinity, nan):
+    def insert_row(x, at, step, size, wanted, keys: Int64, places: Int64, turn, infinity, nan):
         """Insert elements in the list of the first ones: their keys and their places."""
         filled, last = 0, wanted - 1
         for begin in range(0, size, _BLOCK):
             some = min(_BLOCK, size - begin)
-            if filled == wanted and least_of(x, at + begin * step, step, some, turn, infinity, nan) >= load_word(
-                keys, last
-            ):
+            if filled == wanted and least_of(x, at + begin * step, step, some, turn, infinity, nan) >= keys[last]:
                 continue
             for n in range(begin, begin + some):
                 key, j = np.int64(key_of(x, at + n * step, turn, infinity, nan)), filled
                 if filled < wanted:
                     filled += 1
-                elif key < load_word(keys, last):
+                elif key < keys[last]:
                     j = last
                 else:
                     continue
-                while j > 0 and load_word(keys, j - 1) > key:
-                    store_word(keys, j, load_word(keys, j - 1))
-                    store_word(places, j, load_word(places, j - 1))
+                while j > 0 and keys[j - 1] > key:
+                    keys[j] = keys[j - 1]
+                    places[j] = places[j - 1]
                     j -= 1
-                store_word(keys, j, key)
-                store_word(places, j, n)
+                keys[j] = key
+                places[j] = n
 
     @jit
     def part_of_wide(key, is_lower):
@@ -82,25 +81,25 @@ def sort_task(bits: DataType, is_float: bool) -> int:
     part_of = part_of_wide if is_wide else whole_key
 
     @separate
-    def put_keys(words, x, at, step, count, is_lower, turn, infinity, nan):
+    def put_keys(words: Int64, x, at, step, count, is_lower, turn, infinity, nan):
         """Put 32 bits of the key above each place."""
         for i in range(count):
-            place = load_word(words, i) & _PLACE_BITS
+            place = words[i] & _PLACE_BITS
             key = key_of(x, at + place * step, turn, infinity, nan)
-            store_word(words, i, part_of(key, is_lower) << 32 | place)
+            words[i] = part_of(key, is_lower) << 32 | place
 
     @separate
-    def sort_places(words, other, x, at, step, count, turn, infinity, nan):
+    def sort_places(words: Int64, other: Int64, x, at, step, count, turn, infinity, nan):
         """Sort places by their keys; return the address of the sorted ones."""
         if is_wide:
             put_keys(words, x, at, step, count, 1, turn, infinity, nan)
             sorted_words = sort_words(words, other, count)
-            words, other = sorted_words, words + other - sorted_words
+            words, other = sorted_words, Int64.at(words + other - sorted_words)
         put_keys(words, x, at, step, count, 0, turn, infinity, nan)
         return sort_words(words, other, count)
 
     @separate
-    def select(words, other, x, at, step, size, wanted, kept, turn, infinity, nan):
+    def select(words: Int64, other: Int64, x, at, step, size, wanted, kept, turn, infinity, nan):
         """Sort the first places; return the address of the sorted ones."""
         count, is_bounded, bound = 0, False, key_of(x, at, turn, infinity, nan)
         for begin in range(0, size, _BLOCK):
@@ -110,22 +109,22 @@ def sort_task(bits: DataType, is_float: bool) -> int:
             for n in range(begin, begin + some):
                 if is_bounded and key_of(x, at + n * step, turn, infinity, nan) >= bound:
                     continue
-                store_word(words, count, n)
+                words[count] = n
                 count += 1
                 if count == kept:
                     sorted_words = sort_places(words, other, x, at, step, count, turn, infinity, nan)
-                    words, other, count = sorted_words, words + other - sorted_words, wanted
-                    last = load_word(words, wanted - 1) & _PLACE_BITS
+                    words, other, count = sorted_words, Int64.at(words + other - sorted_words), wanted
+                    last = words[wanted - 1] & _PLACE_BITS
                     is_bounded, bound = True, key_of(x, at + last * step, turn, infinity, nan)
         return sort_places(words, other, x, at, step, count, turn, infinity, nan)
 
     @separate
     def sort_rows(context: SortContext, begin, end):
-        x, places, plan = context.x, context.places, SortLoops.at(context.plan)
+        x, places, plan = context.x, context.places, context.plan
         size, inner = plan.size, plan.inner
         wanted, kept = plan.num_places, plan.kept
         turn, infinity, nan = keys_of(plan)
-        memory = allocate(16 * kept)
+        memory = Int64.at(allocate(16 * kept))
         if memory == 0:
             context.lacks_memory = 1
             return
@@ -133,16 +132,16 @@ def sort_task(bits: DataType, is_float: bool) -> int:
             at, to = line // inner * size * inner + line % inner, line // inner * wanted * inner + line % inner
             if kept == size:
                 for n in range(size):
-                    store_word(memory, n, n)
+                    memory[n] = n
                 words = sort_places(memory, memory + 8 * kept, x, at, inner, size, turn, infinity, nan)
             else:
                 words = select(memory, memory + 8 * kept, x, at, inner, size, wanted, kept, turn, infinity, nan)
             for n in range(wanted):
-                store_place(places, to + n * inner, load_word(words, n) & _PLACE_BITS)
+                store_place(places, to + n * inner, words[n] & _PLACE_BITS)
         release(memory)
 
     def sort(context: SortContext, begin, end):
-        x, places, plan = context.x, context.places, SortLoops.at(context.plan)
+        x, places, plan = context.x, context.places, context.plan
         size, inner = plan.size, plan.inner
         wanted = plan.num_places
         if plan.kept != 0:
@@ -151,12 +150,12 @@ def sort_task(bits: DataType, is_float: bool) -> int:
         turn, infinity, nan = keys_of(plan)
         block = thread_memory()
         keys = take(block, 16 * INSERTED)
-        found = keys + 8 * INSERTED
+        found = Int64.at(keys + 8 * INSERTED)
         for line in range(begin, end):
             at, to = line // inner * size * inner + line % inner, line // inner * wanted * inner + line % inner
             insert_row(x, at, inner, size, wanted, keys, found, turn, infinity, nan)
             for n in range(wanted):
-                store_place(places, to + n * inner, load_word(found, n))
+                store_place(places, to + n * inner, found[n])
         give_back(block, keys)
 
     return compile_task(f"row_sort.{bits.name}.{is_float:d}", sort)
@@ -177,34 +176,34 @@ def _sorter(num_digits: int) -> Any:
         return found ^ (_DIGITS // 2) if digit == last else found
 
     @separate
-    def count_digits(words, count, counters):
+    def count_digits(words: Int64, count, counters: Int64):
         set_bytes(counters, num_digits * _COUNTER_BYTES, 0)
         for i in range(count):
-            word = load_word(words, i)
+            word = words[i]
             for digit in range(num_digits):
                 counter = digit * _DIGITS + digit_of(word, digit)
-                store_word(counters, counter, load_word(counters, counter) + 1)
+                counters[counter] = counters[counter] + 1
 
     @separate
-    def move(words, other, count, counters, digit):
+    def move(words: Int64, other: Int64, count, counters: Int64, digit):
         """Move words to their places by a digit, and return whether they are there: not if all have the same."""
-        if load_word(counters, digit_of(load_word(words, 0), digit)) == count:
+        if counters[digit_of(words[0], digit)] == count:
             return False
         before = 0
         for d in range(_DIGITS):
-            number = load_word(counters, d)
-            store_word(counters, d, before)
+            number = counters[d]
+            counters[d] = before
             before += number
         for i in range(count):
-            word = load_word(words, i)
+            word = words[i]
             d = digit_of(word, digit)
-            place = load_word(counters, d)
-            store_word(other, place, word)
-            store_word(counters, d, place + 1)
+            place = counters[d]
+            other[place] = word
+            counters[d] = place + 1
         return True
 
     @separate
-    def sort_words(words, other, count):
+    def sort_words(words: Int64, other: Int64, count):
         block = thread_memory()
         counters = take(block, num_digits * _COUNTER_BYTES)
         count_digits(words, count, counters)

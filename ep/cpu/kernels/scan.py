@@ -12,9 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.fields import word
+from ep.common.native.fields import Int64, address, word
 from ep.common.native.record import Record
-from ep.common.native.words import load_word, store_words
 from ep.common.stored_types import scanned_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
@@ -22,14 +21,14 @@ from ep.cpu.compile.memory import allocate, loader, release, storer
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.shared.context import NO_MEMORY, Context
-from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState, State
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState, State
 from ep.cpu.threads.parallel import run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 from ep.include.number_kind import UNSIGNED
 from ep.include.primitive.scan_op import SCANS_OF_SUMS, SCANS_TO_END, ScanOp
 
-_ColumnsContext: Final = 512  # adjacent ones that are scanned together, at most
+_COLUMNS: Final = 512  # adjacent ones that are scanned together, at most
 _FEW_COLUMNS: Final = 64  # the same where there are few lines
 _ROWS: Final = 8  # fewer columns are scanned one after the other
 _GROUP: Final = 4  # elements of a row whose sums do not wait for those before them
@@ -41,21 +40,22 @@ _FEW_THREADS: Final = 2  # which would not scan parts faster than one thread sca
 _COST: Final = 3  # how much longer it takes than to move the elements
 
 
-class _ScanWork(Record):
-    src = word()
-    dst = word()
+class _ScanContext(Record):
+    """The context of the task, which the launcher writes."""
+
+    src = address()
+    dst = address()
     size = word()  # elements of a line
     inner = word()
     columns = word()  # that are scanned together
     blocks = word()  # of columns
     part = word()  # elements of a part
     parts = word()
-    sums = word()  # the address of the sums of parts, or 0
+    sums = address()  # of parts, or 0
     step = word()  # what a task does: see below
     to_end = word()  # whether it begins with the last element
 
 
-_WORDS: Final[int] = _ScanWork.num_words
 _LINES, _SUMS, _PARTS = range(3)  # it scans whole lines, it adds up parts, or it scans parts
 
 
@@ -68,34 +68,42 @@ def scan_launcher(state: LaunchState, op: ScanOp, data_type: DataType) -> Launch
 
 @cache
 def _launch(in_parts: bool, to_end: bool) -> Any:
-    """Return the function that launches the task. in_parts: whether lines may be cut. to_end: as in `ScanWork`."""
+    """Return the function that launches the task. in_parts: whether lines may be cut. to_end: as in `_ScanContext`."""
     from_last = 1 if to_end else 0
 
     @jit
-    def launch(context: Context, num_bytes, in_place, sizes):
-        outer, size, inner = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
-        columns = min(inner, max(_FEW_COLUMNS, min(_ColumnsContext, outer * inner // _ENOUGH & -_FEW_COLUMNS)))
+    def launch(context: Context, num_bytes, in_place, sizes: Int64):
+        outer, size, inner = sizes[0], sizes[1], sizes[2]
+        columns = min(inner, max(_FEW_COLUMNS, min(_COLUMNS, outer * inner // _ENOUGH & -_FEW_COLUMNS)))
         blocks = (inner + columns - 1) // columns
         units, part, sums = outer * blocks, size, 0
         if in_parts and units < _ENOUGH:
             parts = max(min(_MOST_PARTS // units, num_bytes // units // _PART_BYTES), 1)
             part = (size + parts - 1) // parts
         parts = (size + part - 1) // part
-        state, own = State.at(context.state), _ScanWork.on_stack()
-        threads = LaunchSettings.at(state.settings).num_threads
-        if parts > 1 and threads > _FEW_THREADS:
+        state, scan = State.at(context.state), _ScanContext.on_stack()
+        if parts > 1 and state.settings.num_threads > _FEW_THREADS:
             sums = allocate(outer * parts * inner * _CARRIED_BYTES)
             if sums == 0:
                 return NO_MEMORY
-        src, dst = context.sources[0].data, context.dst
-        store_words(own, src, dst, size, inner, columns, blocks, part, parts, sums, _LINES, from_last)
+        scan.src = context.sources[0].data
+        scan.dst = context.dst
+        scan.size = size
+        scan.inner = inner
+        scan.columns = columns
+        scan.blocks = blocks
+        scan.part = part
+        scan.parts = parts
+        scan.sums = sums
+        scan.step = _LINES
+        scan.to_end = from_last
         task, count = state.task, units * (parts if sums != 0 else 1)
         grain = max(GRAIN_BYTES * count // (_COST * num_bytes), 1)
         if sums != 0:
-            own.step = _SUMS
-            run(state, task, own, count, grain)
-            own.step = _PARTS
-        run(state, task, own, count, grain)
+            scan.step = _SUMS
+            run(state, task, scan, count, grain)
+            scan.step = _PARTS
+        run(state, task, scan, count, grain)
         if sums != 0:
             release(sums)
         return 0
@@ -105,20 +113,20 @@ def _launch(in_parts: bool, to_end: bool) -> Any:
 
 @cache
 def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
-    """Return the address of the task (work, begin, end) over blocks of columns of lines, or of parts of lines.
+    """Return the address of the task (context, begin, end) over blocks of columns of lines, or of parts of lines.
 
     carried: the type in which numbers are carried.
     """
     scan_row, add_row = _row(data_type, carried, is_sum), _row_sum(data_type, carried)
     begin_columns, scan_columns, add_columns = _columns(data_type, carried, is_sum)
     T, load, store = carried.dtype.type, loader(carried), storer(carried)
-    size_of_carried, all_carried = carried.itemsize, _ColumnsContext * _CARRIED_BYTES
+    size_of_carried, all_carried = carried.itemsize, _COLUMNS * _CARRIED_BYTES
     neutral = _neutral(carried)
 
     @separate
-    def add_part(work: _ScanWork, at, by, count, width, sums):
+    def add_part(context: _ScanContext, at, by, count, width, sums):
         """Write the sums of a part."""
-        src = work.src
+        src = context.src
         if width < _ROWS:
             for j in range(width):
                 store(sums, j, add_row(src, at + j, by, count))
@@ -128,9 +136,9 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
             add_columns(src, at + k * by, sums, width)
 
     @separate
-    def scan_part(work: _ScanWork, at, by, count, width, numbers, bases):
+    def scan_part(context: _ScanContext, at, by, count, width, numbers, bases):
         """Scan a part, whose sums are then in `numbers`. bases: the sums of the parts before."""
-        src, dst = work.src, work.dst
+        src, dst = context.src, context.dst
         if width < _ROWS:
             for j in range(width):
                 store(numbers, j, scan_row(src, dst, at + j, by, count, load(bases, j)))
@@ -144,11 +152,9 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
         for j in range(width):
             store(bases, j, T(load(bases, j) + load(numbers, j)))
 
-    def scan(work: _ScanWork, begin, end):
-        size, inner = work.size, work.inner
-        columns, blocks = work.columns, work.blocks
-        part, parts, step = work.part, work.parts, work.step
-        to_end = work.to_end != 0
+    def scan(context: _ScanContext, begin, end):
+        size, inner, columns, blocks = context.size, context.inner, context.columns, context.blocks
+        part, parts, step, to_end = context.part, context.parts, context.step, context.to_end != 0
         block, by, parts_of_unit = thread_memory(), -inner if to_end else inner, parts if step == _LINES else 1
         numbers = take(block, 2 * all_carried)
         bases = numbers + all_carried
@@ -157,7 +163,7 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
             if step != _LINES:
                 line, number = line // parts, line % parts
             width = min(columns, inner - column)
-            sums = work.sums + (line * parts * inner + column) * size_of_carried
+            sums = context.sums + (line * parts * inner + column) * size_of_carried
             for j in range(width):
                 store(bases, j, neutral)
             for other in range(number if step == _PARTS else 0):
@@ -167,10 +173,10 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
                 at = (line * size + (size - 1 - first if to_end else first)) * inner + column
                 count = min(part, size - first)
                 if step != _SUMS:
-                    scan_part(work, at, by, count, width, numbers, bases)
+                    scan_part(context, at, by, count, width, numbers, bases)
                     add_bases(bases, numbers, width)
                 elif each < parts - 1:  # nothing begins with the sum of the last one
-                    add_part(work, at, by, count, width, sums + each * inner * size_of_carried)
+                    add_part(context, at, by, count, width, sums + each * inner * size_of_carried)
         give_back(block, numbers)
 
     return compile_task(f"scan.{'sum' if is_sum else 'prod'}.{data_type.name}", scan)

@@ -12,7 +12,7 @@ from typing import Final
 
 from ep.common.checks import MAX_OFFSET
 from ep.common.functor.lookup import functor_maker
-from ep.common.native.words import load_word, stack_words, store_words
+from ep.common.native.fields import Int64
 from ep.common.stored_types import stored_types
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES
@@ -20,11 +20,11 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, arithmetic_type, copy_bytes, loader, release, storer, unit_functions
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, finder
-from ep.cpu.engine.reduce.state import SEGMENTS_WORDS, SegmentsContext, SegmentState
+from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, FoundRows, finder, segments_context
+from ep.cpu.engine.reduce.state import SegmentsContext, SegmentState
 from ep.cpu.kernels.math_library import cpu_math_library
 from ep.cpu.shared.context import Context
-from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
@@ -66,14 +66,14 @@ def _moving_task(size: int) -> int:
     copy_unit, _ = unit_functions(size)
 
     @jit
-    def move(out, sums, data, found, numbers, skip, count, turn):
+    def move(out, sums, data, found: FoundRows, numbers, skip, count, turn):
         if numbers == 1:
-            for k in range(load_word(found, 0)):
-                copy_unit(out, load_word(found, 1 + k), data, load_word(found, 1 + BLOCK + k))
+            for k in range(found.count):
+                copy_unit(out, found.segments[k], data, found.rows[k])
             return
-        for k in range(load_word(found, 0)):
-            to = load_word(found, 1 + k) * numbers + skip
-            source = load_word(found, 1 + BLOCK + k) * numbers + skip
+        for k in range(found.count):
+            to = found.segments[k] * numbers + skip
+            source = found.rows[k] * numbers + skip
             copy_bytes(out + to * size, data + source * size, count * size)
 
     return compile_task(f"scatter.{size}", _scattering(move, 1), light=True)
@@ -87,15 +87,15 @@ def _combining_task(op: BinaryOp, data_type: DataType) -> int:
     name = f"scatter.{op.name}.{data_type.name}"
 
     @jit
-    def combine_rows(out, sums, data, found, numbers, skip, count, turn):
+    def combine_rows(out, sums, data, found: FoundRows, numbers, skip, count, turn):
         if numbers == 1:
-            for k in range(load_word(found, 0)):
-                to, source = load_word(found, 1 + k), load_word(found, 1 + BLOCK + k)
+            for k in range(found.count):
+                to, source = found.segments[k], found.rows[k]
                 store(out, to, combine(load(out, to), load_update(data, source)))
             return
-        for k in range(load_word(found, 0)):
-            to = load_word(found, 1 + k) * numbers + skip
-            source = load_word(found, 1 + BLOCK + k) * numbers + skip
+        for k in range(found.count):
+            to = found.segments[k] * numbers + skip
+            source = found.rows[k] * numbers + skip
             for n in range(count):
                 store(out, to + n, combine(load(out, to + n), load_update(data, source + n)))
 
@@ -104,10 +104,10 @@ def _combining_task(op: BinaryOp, data_type: DataType) -> int:
     load_sum, store_sum = loader(DataType.kFloat, written=True), storer(DataType.kFloat)
 
     @jit
-    def combine_in_turns(out, sums, data, found, numbers, skip, count, turn):
-        for k in range(load_word(found, 0)):
-            to = load_word(found, 1 + k) * numbers + skip
-            source = load_word(found, 1 + BLOCK + k) * numbers + skip
+    def combine_in_turns(out, sums, data, found: FoundRows, numbers, skip, count, turn):
+        for k in range(found.count):
+            to = found.segments[k] * numbers + skip
+            source = found.rows[k] * numbers + skip
             for n in range(count):
                 if turn == 0:
                     store_sum(sums, to + n, load(out, to + n))
@@ -120,20 +120,11 @@ def _combining_task(op: BinaryOp, data_type: DataType) -> int:
 
 
 def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
-    """Return the task (context by SegmentsContext, begin, end) on parts of the places, or of the columns."""
+    """Return the task (context, begin, end) on parts of the places, or of the columns."""
 
     def scatter(context: SegmentsContext, begin, end):
-        state, indices = SegmentState.at(context.state), context.ids
-        data, out, sums = (
-            context.data,
-            context.out,
-            context.sums,
-        )
-        outer, places, number = (
-            context.outer,
-            context.num_segments,
-            context.num_ids,
-        )
+        state, indices, data, out, sums = context.state, context.ids, context.data, context.out, context.sums
+        outer, places, number = context.outer, context.num_segments, context.num_ids
         numbers, row_bytes = context.numbers, context.row_bytes
         parts, columns = context.parts, context.tiles
         offset, find = context.offset, state.find
@@ -160,24 +151,14 @@ def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes):
-    batch, outer, places = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
-    inner, number, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
+def _launch(context: Context, num_bytes, in_place, sizes: Int64):
+    batch, outer, places, inner, number, offset = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
-    state, given = SegmentState.at(context.state), stack_words(SEGMENTS_WORDS)
-    data, indices, out = (
-        context.sources[0].data,
-        context.sources[1].data,
-        context.dst,
-    )
-    indices_size, row_bytes = (
-        context.sources[1].size,
-        inner * context.dst_size,
-    )
+    state, segments, row_bytes = SegmentState.at(context.state), SegmentsContext.on_stack(), inner * context.dst_size
     groups, sum_bytes = batch * outer, state.sum_bytes
     work = groups * number * (2 * row_bytes + _INDEX_COST)
-    threads = LaunchSettings.at(state.settings).num_threads
+    threads = state.settings.num_threads
     wanted = max(min((threads + groups - 1) // groups, work // GRAIN_BYTES), 1)
     columns = wanted if row_bytes >= wanted * _LEAST_COLUMNS else 1
     is_worth_it = row_bytes >= _SHORT or places * row_bytes > _CACHED
@@ -187,11 +168,11 @@ def _launch(context: Context, num_bytes, in_place, sizes):
         sums = allocate(groups * places * inner * sum_bytes)
         if sums == 0:
             return 1
-    store_words(
-        given, data, indices, out, state, outer, places, inner, row_bytes, number, offset,
-        0, 0, 0, 0, columns, indices_size, sums, parts,
-    )  # fmt: skip
+    segments_context(segments, context, outer, places, inner, row_bytes, number, offset)
+    segments.tiles = columns
+    segments.sums = sums
+    segments.parts = parts
     units = groups * parts * columns
-    run(state, state.task, given, units, max(GRAIN_BYTES * units // work, 1))
+    run(state, state.task, segments, units, max(GRAIN_BYTES * units // work, 1))
     release(sums)
     return 0

@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.fields import word, words
+from ep.common.native.fields import address, records, word
+from ep.common.native.record import Record
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import L1_CACHE, WORD, counted_at_head, load
 from ep.cpu.lines.fetch import fetch
@@ -21,14 +22,19 @@ _SHIFT: Final = AHEAD_BLOCK.bit_length() - 1
 _MOST: Final = 8  # streams of a core's own prefetchers are not many more
 
 
+class Ahead(Record):
+    """What a task prefetches. size: bytes for `AHEAD_BLOCK` elements; element 0 of the task is at the address."""
+
+    address = address()
+    size = word()
+
+
 class AheadContext(Context):
-    """The context of such a task."""
+    """The context of such a task, which a launcher of rows writes, or a task of stages: with `add_ahead`."""
 
     in_lines = word()  # whether the task writes whole lines of its results with non-temporal stores
     num_ahead = word()
-    ahead = words(
-        2 * _MOST
-    )  # an address, and the bytes for `AHEAD_BLOCK` elements; element 0 of the task is at the address
+    ahead = records(Ahead, _MOST)
 
 
 @jit
@@ -36,8 +42,9 @@ def add_ahead(context: AheadContext, address, size):
     """Make a task prefetch `size` bytes for `AHEAD_BLOCK` elements, from `address` on for its element 0."""
     number = context.num_ahead
     if number < _MOST:
-        context.ahead[2 * number] = address
-        context.ahead[2 * number + 1] = size
+        ahead = context.ahead[number]
+        ahead.address = address
+        ahead.size = size
         context.num_ahead = number + 1
 
 

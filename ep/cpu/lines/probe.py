@@ -21,7 +21,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.words import store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.lines.streaming import StreamContext, stream
@@ -55,7 +55,7 @@ _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
 
 def _probe(context: Context, begin, end):
     dst, num_sources = context.dst, context.num_sources
-    a, b = context.sources[0].data, context.sources[1].data
+    a, b = context.sources[0].data, Int64.at(context.sources[1].data)
     if num_sources == 0:
         for i in range(begin, end):
             _store(dst, i, i)
@@ -69,7 +69,7 @@ def _probe(context: Context, begin, end):
         total = 0
         for i in range(begin, end):
             total += _load(dst, i)
-        store_word(b, 0, total)
+        b[0] = total
 
 
 def _run(state, task, context, count):

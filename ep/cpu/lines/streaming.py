@@ -18,9 +18,8 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.fields import word
+from ep.common.native.fields import address, pointer, word
 from ep.common.native.record import Record
-from ep.common.native.words import load_word, stack_words, store_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes
@@ -38,22 +37,20 @@ from ep.cpu.compile.vectors import (
 from ep.cpu.lines.fetch import fetch_first, fetch_part, line_into_second, part_into_second
 from ep.cpu.lines.inline_copy import copy_short_row, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
-from ep.cpu.shared.context import CONTEXT_WORDS, ITSELF, LATER, NONE, SOURCE_WORDS, Context
-from ep.cpu.shared.state import LaunchSettings, State
+from ep.cpu.shared.context import ITSELF, LATER, NONE, Context
+from ep.cpu.shared.state import State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 
 
 class StreamContext(Record):
-    """The context of the streaming task: the one that uses non-temporal stores."""
+    """The context of the streaming task, the one that uses non-temporal stores; `run_writing` writes it."""
 
-    task = word()  # the task that writes
-    context = word()
+    task = address()  # the task that writes
+    context = pointer(Context)
     count = word()  # elements that the task writes
     size = word()  # bytes of an element
 
-
-_STREAM_WORDS: Final[int] = StreamContext.num_words
 
 LINE_BYTES: Final = LINE
 _LINE: Final = LINE
@@ -161,41 +158,39 @@ def has_streaming_rows(dst, row_bytes):
 
 
 @jit
-def _in_lines(task, own: Context, begin, end, size):
+def _in_lines(task, context: Context, begin, end, size):
     """Call `Context.streaming` for the whole lines, and `task` for the elements before and after them."""
-    dst, streaming = own.dst, own.streaming
+    dst, streaming = context.dst, context.streaming
     first = min(begin + (-(dst + begin * size) & (_LINE - 1)) // size, end)
     last = max(end - ((dst + end * size) & (_LINE - 1)) // size, first)
     if first < last:
-        call_task(streaming, own, first, last)
-    own.streaming = NONE
+        call_task(streaming, context, first, last)
+    context.streaming = NONE
     if begin < first:
-        call_task(task, own, begin, first)
+        call_task(task, context, begin, first)
     if last < end:
-        call_task(task, own, last, end)
+        call_task(task, context, last, end)
 
 
 @jit
-def _by_tiles(task, own: Context, begin, end, size, count):
+def _by_tiles(task, context: Context, begin, end, size, count):
     memory = thread_memory()
     tile = take(memory, _TILE)
-    own.streaming = NONE
-    settings = LaunchSettings.at(State.at(own.state).settings)
-    dst, per_tile, ahead = own.dst, _TILE // size, settings.ahead // size
+    context.streaming = NONE
+    dst, per_tile, ahead = context.dst, _TILE // size, State.at(context.state).settings.ahead // size
     # tiles end at ends of lines, if elements do
     stop = begin + per_tile - ((dst + begin * size) & (_TILE - 1)) // size
     while begin < end:
         stop = min(stop, end)
-        for source in range(own.num_sources):
-            place = Context.sources + SOURCE_WORDS * source
-            if ahead > 0 and load_word(own, place + 1) == count:  # it is read in the order of dst
-                read_size = load_word(own, place + 2)
-                first = load_word(own, place) + ahead * read_size
-                part_into_second(first + begin * read_size, (stop - begin) * read_size)
+        for number in range(context.num_sources):
+            source = context.sources[number]
+            if ahead > 0 and source.count == count:  # it is read in the order of dst
+                first = source.data + ahead * source.size
+                part_into_second(first + begin * source.size, (stop - begin) * source.size)
                 if stop == end:
-                    line_into_second(first + end * read_size - 1)
-        own.dst = tile - begin * size  # the task adds the offset of each element
-        call_task(task, own, begin, stop)
+                    line_into_second(first + end * source.size - 1)
+        context.dst = tile - begin * size  # the task adds the offset of each element
+        call_task(task, context, begin, stop)
         stream_row(dst + begin * size, tile, (stop - begin) * size)
         begin = stop
         stop += per_tile
@@ -203,12 +198,12 @@ def _by_tiles(task, own: Context, begin, end, size, count):
 
 
 def _stream(context: StreamContext, begin, end):
-    task, size, own = context.task, context.size, Context.on_stack()
-    copy_bytes(own, context.context, 8 * CONTEXT_WORDS)
-    if own.streaming != NONE and own.dst & (size - 1) == 0:
-        _in_lines(task, own, begin, end, size)
+    task, size, written = context.task, context.size, Context.on_stack()
+    copy_bytes(written, context.context, 8 * Context.num_words)
+    if written.streaming != NONE and written.dst & (size - 1) == 0:
+        _in_lines(task, written, begin, end, size)
     else:
-        _by_tiles(task, own, begin, end, size, context.count)
+        _by_tiles(task, written, begin, end, size, context.count)
     finish_streams()
 
 
@@ -228,25 +223,25 @@ def kind_of_work(num_bytes, written):
 def run_writing(context: Context, task, count, size, num_bytes, grain):
     """Run a task that writes `count` elements of `size` bytes to dst, with non-temporal stores if that is faster.
 
-    context: that of the launch, by the layout Context; the task uses no other data. Its word `streaming` is NONE unless
+    context: that of the launch; the task uses no other data. Its word `streaming` is NONE unless
         the caller writes another: a task like `task` that writes whole lines with non-temporal stores, or ITSELF.
     size: 1 to 16, a power of two; 0 if the task reads dst, or if dst has gaps, which a tile cannot have.
     num_bytes: the bytes that the launch reads and writes.
     Returns 1, without running the task, if streaming needs a task that has not been compiled yet; else 0.
     """
     state = State.at(context.state)
-    settings, streaming = LaunchSettings.at(state.settings), context.streaming
-    way, streamed = (
-        LaunchSettings.tiles_from if streaming == NONE else LaunchSettings.lines_from,
-        stack_words(_STREAM_WORDS),
-    )
-    if size != 0 and num_bytes > load_word(settings, way + kind_of_work(num_bytes, count * size)):
+    settings, streaming, streamed = state.settings, context.streaming, StreamContext.on_stack()
+    most = settings.tiles_from if streaming == NONE else settings.lines_from
+    if size != 0 and num_bytes > most[kind_of_work(num_bytes, count * size)]:
         stream_task = settings.stream
         if stream_task == 0 or streaming == LATER:
             return 1
         if streaming != ITSELF:
-            store_words(streamed, task, context, count, size)
-            task, context = stream_task, streamed
+            streamed.task = task
+            streamed.context = context
+            streamed.count = count
+            streamed.size = size
+            task, context = stream_task, Context.at(streamed)  # the streaming task reads a `StreamContext`
     else:
         context.streaming = NONE
     run(state, task, context, count, grain)

@@ -10,7 +10,7 @@ from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.on_demand import cgutils, types
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
-from ep.cpu.shared.state import LaunchSettings, State
+from ep.cpu.shared.state import State
 
 _CHUNKS_PER_LANE: Final = 4
 
@@ -76,7 +76,7 @@ def run(state: State, task, context, count, grain):
     if count <= grain:
         call_task(task, context, 0, count)
         return
-    settings, num_grains = LaunchSettings.at(state.settings), (count + grain - 1) // grain
+    settings, num_grains = state.settings, (count + grain - 1) // grain
     num_lanes = min(settings.num_threads, num_grains)
     thread_state = release_gil()
     if num_lanes == 1:
@@ -84,13 +84,5 @@ def run(state: State, task, context, count, grain):
     else:
         # a few chunks per thread: a late or slow thread leaves some to the others
         chunks_per_lane = min(num_grains // num_lanes, _CHUNKS_PER_LANE)
-        call_task(
-            state.share,
-            settings.pool,
-            task,
-            context,
-            count,
-            num_lanes,
-            chunks_per_lane,
-        )
+        call_task(state.share, settings.pool, task, context, count, num_lanes, chunks_per_lane)
     acquire_gil(thread_state)

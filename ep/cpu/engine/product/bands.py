@@ -12,9 +12,8 @@ from ep.common.native.fields import Int64, address, word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.engine.product.state import Block, ProductLaunch
-from ep.cpu.engine.reduce.plan import ReduceLoops
+from ep.cpu.engine.reduce.plan import ReduceLoops, WindowsLoops
 from ep.cpu.engine.reduce.state import ReduceContext
-from ep.cpu.engine.reduce.windows import WindowsLoops
 from ep.cpu.threads.parallel import call_task
 
 

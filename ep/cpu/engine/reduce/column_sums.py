@@ -8,20 +8,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import Float64, Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import allocate, copy_bytes, release
 from ep.cpu.engine.map.strided import StridedContext, StridedLoops
-from ep.cpu.engine.reduce.stages import COLUMNS, StageOperand, StageProgram, StageWords
+from ep.cpu.engine.reduce.stages import COLUMNS, StageProgram, stages_of
 from ep.cpu.engine.reduce.state import ReduceState
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 
 _MOST_PARTS: Final = 16
 _LEAST_PART: Final = 2**17  # bytes
-_NEGATIVE_ZERO: Final = -(2**63)  # the bits of the float64 that changes no number it is added to
-_PROGRAM, _STAGE = StageProgram.num_words, StageWords.num_words
-_WORDS: Final[int] = StridedContext.num_words
 
 
 def rows_of_parts(num_rows: int, row_bytes: int) -> int:
@@ -33,16 +30,16 @@ def _parts(context: StridedContext, begin, end):
     """Take the rows of some parts through the stages."""
     program = StageProgram.at(StridedLoops.at(context.plan).program)
     rows, num_rows = program.part_rows, program.num_rows
-    own = StridedContext.on_stack()
-    copy_bytes(own, context, 8 * _WORDS)
+    of_part = StridedContext.on_stack()
+    copy_bytes(of_part, context, 8 * StridedContext.num_words)
     for part in range(begin, end):
         num_bytes = program.part_bytes
-        sums = context.columns + part * num_bytes
-        for word in range(num_bytes // 8):
-            store_word(sums, word, _NEGATIVE_ZERO)  # those that a map adds to
-        own.columns = sums
-        call_task(program.rows_task, own, part * rows, min((part + 1) * rows, num_rows))
-    if own.lacks_memory != 0:
+        sums = Float64.at(context.columns + part * num_bytes)
+        for number in range(num_bytes // 8):
+            sums[number] = -0.0  # those that a map adds to
+        of_part.columns = sums
+        call_task(program.rows_task, of_part, part * rows, min((part + 1) * rows, num_rows))
+    if of_part.lacks_memory != 0:
         context.lacks_memory = 1
 
 
@@ -53,11 +50,11 @@ def parts_task() -> int:
 
 
 def _columns(context: StridedContext, begin, end):
-    plan, arrays = StridedLoops.at(context.plan), context.sources[0].data
+    plan, arrays = StridedLoops.at(context.plan), Int64.at(context.sources[0].data)
     program, all_bytes = StageProgram.at(plan.program), plan.num_bytes
     rows, num_rows = program.part_rows, program.num_rows
     num_parts, size = (num_rows + rows - 1) // rows, program.part_bytes
-    sums, wrong = allocate(num_parts * size), stack_words(1)
+    sums, wrong = allocate(num_parts * size), Int64.on_stack()
     if sums == 0:
         context.lacks_memory = 1
         return
@@ -65,14 +62,14 @@ def _columns(context: StridedContext, begin, end):
     grain = max(GRAIN_BYTES * num_parts // all_bytes, 1)
     run(context.state, program.part_task, context, num_parts, grain)
     for number in range(program.num_stages):
-        stage = StageWords.at(program + 8 * (_PROGRAM + _STAGE * number))
+        stage = stages_of(program)[number]
         if stage.kind == COLUMNS:
             state, count = ReduceState.at(stage.state), stage.count
             total = sums + stage.kept
             for part in range(1, num_parts):
                 more = total + part * size
                 call_task(state.merge, total, total, more, more, count)
-            dst = load_word(arrays, StageOperand.at(stage.operands).array)
+            dst = arrays[stage.operands[0].array]
             call_task(state.finish, dst, 0, total, total, count, num_rows, 0, wrong)
     release(sums)
 

@@ -11,25 +11,23 @@ from __future__ import annotations
 from functools import cache
 from typing import Final
 
-from ep.common.native.words import load_word, stack_words, store_word
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, copy_bytes, release, set_bytes
 from ep.cpu.engine.map.strided import StridedContext
-from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, adder, finder
+from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, FoundRows, adder, finder
 from ep.cpu.engine.reduce.state import ComputedSegments, SegmentsContext, SegmentState
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import Context
-from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState, State
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
 
 _TILE: Final = 2**14  # bytes of the rows that are computed at a time, if a row has fewer
 _LEAST_PART: Final = 128  # elements of a part of a row: a map takes long to begin with fewer
-_OWN_WORDS: Final[int] = StridedContext.num_words
 
 
 def computed_state(data_type: DataType, ids_type: DataType) -> LaunchState:
@@ -57,59 +55,51 @@ def computed_words(sizes: SegmentSizes, data_type: DataType, ids_type: DataType)
 
 
 @jit
-def _compute(own: Context, context: ComputedSegments, picked, found, start, place, skip, count, tile):
+def _compute(
+    map_context: Context,
+    context: ComputedSegments,
+    picked: FoundRows,
+    found: FoundRows,
+    start,
+    place,
+    skip,
+    count,
+    tile,
+):
     """Compute `count` elements of each of some rows that were found, `start` rows before; return their number."""
     itemsize, row_bytes = context.itemsize, context.row_bytes
     inner, task = row_bytes // itemsize, context.map
-    some = min(load_word(found, 0) - start, max(_TILE // (count * itemsize), 1))
+    some = min(found.count - start, max(_TILE // (count * itemsize), 1))
     k = 0
     while k < some:
-        row, follow = load_word(found, 1 + BLOCK + start + k), 1
+        row, follow = found.rows[start + k], 1
         if count == inner:  # adjacent rows are computed together
-            while k + follow < some and load_word(found, 1 + BLOCK + start + k + follow) == row + follow:
+            while k + follow < some and found.rows[start + k + follow] == row + follow:
                 follow += 1
         first = (place + row) * inner + skip
-        own.dst = tile + (k * count - first) * itemsize  # the task adds the offset of each element
-        call_task(task, own, first, first + follow * count)
+        map_context.dst = tile + (k * count - first) * itemsize  # the task adds the offset of each element
+        call_task(task, map_context, first, first + follow * count)
         k += follow
-    store_word(picked, 0, some)
+    picked.count = some
     for k in range(some):
-        store_word(picked, 1 + k, load_word(found, 1 + start + k))
-        store_word(picked, 1 + BLOCK + k, k)
+        picked.segments[k] = found.segments[start + k]
+        picked.rows[k] = k
     return some
 
 
 def _walk(context: ComputedSegments, begin, end):
-    state, ids, out = (
-        SegmentState.at(context.state),
-        context.ids,
-        context.out,
-    )
-    outer, segments, num_ids = (
-        context.outer,
-        context.num_segments,
-        context.num_ids,
-    )
-    numbers, row_bytes = context.numbers, context.row_bytes
-    itemsize, columns = context.itemsize, context.columns
-    of_element, inner, parts = (
-        state.parts,
-        row_bytes // itemsize,
-        context.parts,
-    )
-    find, add, of_ids = (
-        state.find,
-        state.add,
-        num_ids * context.ids_size,
-    )
-    zero, own = context.offset, stack_words(_OWN_WORDS)
+    state, ids, out, zero = context.state, context.ids, context.out, context.offset
+    outer, segments, num_ids = context.outer, context.num_segments, context.num_ids
+    numbers, row_bytes, itemsize = context.numbers, context.row_bytes, context.itemsize
+    columns, parts, of_element, inner = context.columns, context.parts, state.parts, row_bytes // itemsize
+    find, add, of_ids, map_context = state.find, state.add, num_ids * context.ids_size, StridedContext.on_stack()
     memory = allocate(max(_TILE, row_bytes) + LINE)
     if memory == 0:
-        StridedContext.at(context.map_context).lacks_memory = 1
+        context.map_context.lacks_memory = 1
         return
     tile, of_thread = memory + (-memory & (LINE - 1)), thread_memory()
-    found, picked = take(of_thread, FOUND_BYTES), take(of_thread, FOUND_BYTES)
-    copy_bytes(own, context.map_context, 8 * _OWN_WORDS)
+    found, picked = FoundRows.at(take(of_thread, FOUND_BYTES)), FoundRows.at(take(of_thread, FOUND_BYTES))
+    copy_bytes(map_context, context.map_context, 8 * StridedContext.num_words)
     for unit in range(begin, end):
         place, part = unit // (parts * columns), unit // columns % parts
         first, last = part * segments // parts, (part + 1) * segments // parts
@@ -126,8 +116,8 @@ def _walk(context: ComputedSegments, begin, end):
             stop = min(block + BLOCK, num_ids)
             call_task(find, ids + place // outer * of_ids, block, stop, zero, first, last, found, parts)
             start = 0
-            while start < load_word(found, 0):
-                start += _compute(own, context, picked, found, start, place * num_ids, skip, count, tile)
+            while start < found.count:
+                start += _compute(map_context, context, picked, found, start, place * num_ids, skip, count, tile)
                 call_task(add, sums, tile, picked, count * of_element, numbers)
     give_back(of_thread, found)
     release(memory)
@@ -135,22 +125,21 @@ def _walk(context: ComputedSegments, begin, end):
 
 @cache
 def computed_task() -> int:
-    """Return the address of the task (context by ComputedSegments, begin, end) on parts of each batch."""
+    """Return the address of the task (context, begin, end) on parts of each batch."""
     return compile_task("segments.computed", _walk)
 
 
 @jit
 def _is_balanced(context: SegmentsContext, parts):
     """Return whether no part of the segments has much more than its share of the rows of the first batch."""
-    state, ids, memory = SegmentState.at(context.state), context.ids, thread_memory()
-    found, balanced = take(memory, FOUND_BYTES), True
+    ids, zero, find, memory = context.ids, context.offset, context.state.find, thread_memory()
+    found, balanced = FoundRows.at(take(memory, FOUND_BYTES)), True
     segments, num_ids = context.num_segments, context.num_ids
-    zero, find = context.offset, state.find
     for part in range(parts):
         first, last, number = part * segments // parts, (part + 1) * segments // parts, 0
         for block in range(0, num_ids, BLOCK):
             call_task(find, ids, block, min(block + BLOCK, num_ids), zero, first, last, found, parts)
-            number += load_word(found, 0)
+            number += found.count
         if number * parts > num_ids + num_ids // 2:
             balanced = False
             break
@@ -166,7 +155,7 @@ def sum_computed(state: State, task, context: ComputedSegments, num_bytes):
     """
     units = context.batch * context.outer
     inner = context.row_bytes // context.itemsize
-    threads = LaunchSettings.at(state.settings).num_threads
+    threads = state.settings.num_threads
     wanted = max(min((threads + units - 1) // units, num_bytes // GRAIN_BYTES), 1)
     parts, columns = min(wanted, context.num_segments), 1
     if wanted > 1 and inner >= wanted * _LEAST_PART and (parts < wanted or not _is_balanced(context, parts)):

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from ep.common.native.words import stack_words, store_words
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.kernel import set_reduction
 from ep.cpu.engine.reduce.plan import TILE_BYTES, ReduceLoops
-from ep.cpu.engine.reduce.state import REDUCE_WORDS, ReduceContext
+from ep.cpu.engine.reduce.state import ReduceContext
 from ep.cpu.engine.reduce.walk import walk
 from ep.cpu.shared.context import Context
-from ep.cpu.shared.state import GRAIN_BYTES, LaunchState, State
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
@@ -20,28 +19,40 @@ from ep.include.primitive.reduce_op import ReduceOp
 
 @jit
 def _launch(context: Context, num_bytes, in_place, sizes):
-    state, plan, own = State.at(context.state), ReduceLoops.at(context.plan), stack_words(REDUCE_WORDS)
-    store_words(own, context.sources[0].data, context.dst, plan, state, 0, 0, 0, 0)
-    task = plan.task
-    return run_reduction(state, task if task != 0 else state.task, own, num_bytes)
+    reduction = ReduceContext.on_stack()
+    reduce_context(reduction, context.sources[0].data, context.dst, context.plan, context.state)
+    task = reduction.plan.task
+    return run_reduction(context.state, task if task != 0 else reduction.state.task, reduction, num_bytes)
 
 
 @jit
-def run_reduction(state, task, own: ReduceContext, num_bytes):
-    """Run a task on a context by ReduceContext, which reads and writes `num_bytes` bytes; return 0."""
-    plan = ReduceLoops.at(own.plan)
-    units, segments = plan.units, plan.segments
+def reduce_context(reduction: ReduceContext, src, dst, plan, state):
+    """Write the context of a walk without partials, whose elements are read."""
+    reduction.src = src
+    reduction.dst = dst
+    reduction.plan = plan
+    reduction.state = state
+    reduction.partials = 0
+    reduction.merges = 0
+    reduction.map = 0
+    reduction.map_context = 0
+
+
+@jit
+def run_reduction(state, task, reduction: ReduceContext, num_bytes):
+    """Run a task on a context, which reads and writes `num_bytes` bytes; return 0. state: that of the launch."""
+    units, segments = reduction.plan.units, reduction.plan.segments
     if num_bytes <= GRAIN_BYTES:
-        call_task(task, own, 0, units)
+        call_task(task, reduction, 0, units)
         return 0
     partials = allocate(TILE_BYTES * units * segments) if segments > 1 else 0
     if partials == 0:
-        run(state, task, own, units, max(GRAIN_BYTES * units // num_bytes, 1))
+        run(state, task, reduction, units, max(GRAIN_BYTES * units // num_bytes, 1))
         return 0
-    own.partials = partials
-    run(state, task, own, units * segments, max(GRAIN_BYTES * units * segments // num_bytes, 1))
-    own.merges = 1
-    call_task(task, own, 0, units)
+    reduction.partials = partials
+    run(state, task, reduction, units * segments, max(GRAIN_BYTES * units * segments // num_bytes, 1))
+    reduction.merges = 1
+    call_task(task, reduction, 0, units)
     release(partials)
     return 0
 

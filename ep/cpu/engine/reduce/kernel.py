@@ -10,7 +10,7 @@ import numpy as np
 
 from ep.common.functor.math_library import MathLibrary
 from ep.common.functor.reduction import first_reduction, reduction_of
-from ep.common.native.words import stack_words, store_word, store_words
+from ep.common.native.fields import Float64, Int64
 from ep.common.stored_types import stored_as, unit_of
 from ep.cpu.compile.compiler import compile_tasks
 from ep.cpu.compile.jit import jit, separate
@@ -73,15 +73,17 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
     words_of_rows, words_of_vectors = _BATCH * VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
 
     @separate
-    def fold_blocks(address, count, total, error, fresh, ahead, scale):
+    def fold_blocks(address, count, total, error: Float64, fresh, ahead, scale):
         """Fold the elements of a row, block by block."""
-        value, no_error = stack_words(2), stack_words(2)
-        store_words(no_error, 0, 0)
+        value, no_error = Int64.array_on_stack(2), Float64.array_on_stack(2)
+        no_error[0] = 0.0
+        no_error[1] = 0.0
         for begin in range(0, count, row_block):
             out = total if fresh else value
             fold_one(out, address + begin * element_bytes, min(row_block, count - begin), ahead, scale)
             if fresh:
-                store_words(error, 0, 0)
+                error[0] = 0.0
+                error[1] = 0.0
             else:
                 merge_values(total, error, value, no_error, parts)
             fresh = False
@@ -95,9 +97,11 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
 
     def fold_apart(address, stride, num_rows, count, total, error, fresh, scaled):
         """Fold rows one after the other; the values of a few short rows are computed together, then merged in order."""
-        values, vectors, no_error = stack_words(words_of_rows), stack_words(words_of_vectors), stack_words(2)
+        values, vectors = Int64.array_on_stack(words_of_rows), Float64.array_on_stack(words_of_vectors)
         scale, is_new, begin = _SCALE if scaled != 0 else 1.0, fresh != 0, 0
-        store_words(no_error, 0, 0)
+        no_error = Float64.array_on_stack(2)
+        no_error[0] = 0.0
+        no_error[1] = 0.0
         while begin < num_rows:
             if is_new or count > row_block:
                 fold_blocks(address + begin * stride, count, total, error, is_new, stride, scale)
@@ -129,12 +133,12 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
     def merge(total, error, more, more_error, count):
         merge_values(total, error, more, more_error, count)
 
-    def finish(dst, first, total, error, count, number, scaled, wrong):
+    def finish(dst, first, total, error, count, number, scaled, wrong: Int64):
         right = write(dst, first, total, error, count, number, _SCALE if scaled != 0 else 1.0)
-        store_word(wrong, 0, 0 if right else count)
+        wrong[0] = 0 if right else count
 
-    def reduce_rows(address, stride, length, dst, first, last, number, wrong):
-        values, vectors = stack_words(words_of_rows), stack_words(words_of_vectors)
+    def reduce_rows(address, stride, length, dst, first, last, number, wrong: Int64):
+        values, vectors = Int64.array_on_stack(words_of_rows), Float64.array_on_stack(words_of_vectors)
         some, left = 1 if length > row_block else batch, 0
         for row in range(first, last, some):
             rows, error = min(some, last - row), 0
@@ -148,7 +152,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
             if not write(dst, row, values, error, rows, number, 1.0):
                 left = last - row
                 break
-        store_word(wrong, 0, left)
+        wrong[0] = left
 
     tasks = [fold_row, fold_apart, fold_columns, merge, finish, reduce_rows]
     wanted = [task for task in tasks if task.__name__ in part.value]

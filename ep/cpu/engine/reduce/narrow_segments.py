@@ -10,14 +10,15 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, store_word
+from ep.common.native.fields import word, words
+from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import HALVES, narrowed
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, set_bytes
 from ep.cpu.compile.vectors import WORD, counted_at_head, load, store
 from ep.cpu.engine.move.gather_rows import row_finder
-from ep.cpu.engine.reduce.state import SegmentsContext, SegmentState
+from ep.cpu.engine.reduce.state import SegmentsContext
 from ep.cpu.engine.reduce.vectors import (
     VECTOR_BYTES,
     Lanes,
@@ -27,7 +28,8 @@ from ep.cpu.engine.reduce.vectors import (
     read_values,
 )
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings
+from ep.cpu.shared.context import Context
+from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
@@ -37,7 +39,17 @@ NARROW: Final = VECTOR_BYTES
 
 BLOCK: Final = 256
 """Ids per block; the needed ones of a block are found first, without a branch."""
-FOUND_BYTES: Final = (8 * (1 + 2 * BLOCK) + LINE - 1) & -LINE
+
+
+class FoundRows(Record):
+    """The rows of a block that the task of a `finder` has found, with their segments."""
+
+    count = word()
+    segments = words(BLOCK)  # counted from the first of those that are looked for
+    rows = words(BLOCK)
+
+
+FOUND_BYTES: Final = (8 * FoundRows.num_words + LINE - 1) & -LINE
 
 
 @cache
@@ -112,30 +124,29 @@ def finder(ids_type: DataType) -> int:
     """Return the address of the task (ids, begin, end, zero, first, last, found, parts).
 
     zero: the id of segment 0. parts: into how many parts all segments are cut. The task finds the ids in [begin, end)
-        of segments [first, last), and writes to `found`: their count; then their segments, counted from `first`; then,
-        `BLOCK` words after the start of these, their rows.
+        of segments [first, last), and writes them to `found`, `FoundRows`.
     """
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
-    def needed(ids, begin, end, zero, first, last, found, parts):
+    def needed(ids, begin, end, zero, first, last, found: FoundRows, parts):
         low = max(zero + first, 0) if unsigned else zero + first  # an unsigned id is never below 0
         skipped = low - zero - first
         valid, number, outside = max(last - first - skipped, 0), 0, 0
         if parts == 1:  # mostly, all are found: this loop has no branch, and is vectorised
             for k in range(end - begin):
                 segment, there = find(ids, begin + k, low, valid, skipped)
-                store_word(found, 1 + k, segment)
-                store_word(found, 1 + BLOCK + k, begin + k)
+                found.segments[k] = segment
+                found.rows[k] = begin + k
                 outside += 0 if there else 1
             if outside == 0:
-                store_word(found, 0, end - begin)
+                found.count = end - begin
                 return
         for i in range(begin, end):
             segment, there = find(ids, i, low, valid, skipped)
-            store_word(found, 1 + number, segment)
-            store_word(found, 1 + BLOCK + number, i)
+            found.segments[number] = segment
+            found.rows[number] = i
             number += 1 if there else 0
-        store_word(found, 0, number)
+        found.count = number
 
     return compile_task(f"segments.needed.{ids_type.name}", needed, num_words=8)
 
@@ -145,8 +156,8 @@ def adder(data_type: DataType) -> int:
     """Return the address of the task (sums, data, found, count, apart) that adds the rows found by a `finder`."""
     add_rows = _adder(data_type)
 
-    def add(sums, data, found, count, apart):
-        add_rows(sums, found + 8, data, found + 8 * (1 + BLOCK), load_word(found, 0), count, apart)
+    def add(sums, data, found: FoundRows, count, apart):
+        add_rows(sums, found.segments, data, found.rows, found.count, count, apart)
 
     return compile_task(f"segments.add.{data_type.name}", add, num_words=5, light=True)
 
@@ -170,21 +181,8 @@ def sum_bytes(data_type: DataType) -> int:
 
 
 def _walk(context: SegmentsContext, begin, end):
-    state, ids, data = (
-        SegmentState.at(context.state),
-        context.ids,
-        context.data,
-    )
-    out, sums, parts = (
-        context.out,
-        context.sums,
-        context.parts,
-    )
-    outer, segments, num_ids = (
-        context.outer,
-        context.num_segments,
-        context.num_ids,
-    )
+    state, ids, data, out, sums = context.state, context.ids, context.data, context.out, context.sums
+    outer, segments, num_ids, parts = context.outer, context.num_segments, context.num_ids, context.parts
     numbers, row_bytes = context.numbers, context.row_bytes
     narrow, size = state.narrow, state.sum_bytes
     zero, ids_size, memory = context.offset, context.ids_size, thread_memory()
@@ -192,22 +190,13 @@ def _walk(context: SegmentsContext, begin, end):
     for unit in range(begin, end):
         place, part = unit // parts, unit % parts
         first, last = part * segments // parts, (part + 1) * segments // parts
-        own = sums + (place * segments + first) * numbers * size
-        set_bytes(own, (last - first) * numbers * size, 0)
+        of_part = sums + (place * segments + first) * numbers * size
+        set_bytes(of_part, (last - first) * numbers * size, 0)
+        ids_of_batch, rows = ids + place // outer * num_ids * ids_size, data + place * num_ids * row_bytes
         for block in range(0, num_ids, BLOCK):
-            call_task(
-                state.find,
-                ids + place // outer * num_ids * ids_size,
-                block,
-                min(block + BLOCK, num_ids),
-                zero,
-                first,
-                last,
-                found,
-                parts,
-            )
-            rows = data + place * num_ids * row_bytes
-            call_task(state.add, own, rows, found, numbers, numbers)
+            stop = min(block + BLOCK, num_ids)
+            call_task(state.find, ids_of_batch, block, stop, zero, first, last, found, parts)
+            call_task(state.add, of_part, rows, found, numbers, numbers)
         if narrow != 0:
             begins = (place * segments + first) * numbers
             call_task(narrow, out, sums, begins, begins + (last - first) * numbers)
@@ -216,16 +205,38 @@ def _walk(context: SegmentsContext, begin, end):
 
 @cache
 def narrow_task() -> int:
-    """Return the address of the task (context by SegmentsContext, begin, end) on parts of each batch's segments."""
+    """Return the address of the task (context, begin, end) on parts of each batch's segments."""
     return compile_task("segments.parts", _walk)
+
+
+@jit
+def segments_context(
+    segments: SegmentsContext, context: Context, outer, num_segments, numbers, row_bytes, num_ids, offset
+):
+    """Write the context of sums by segments of a launch, before anything is sorted."""
+    segments.data = context.sources[0].data
+    segments.ids = context.sources[1].data
+    segments.out = context.dst
+    segments.state = context.state
+    segments.outer = outer
+    segments.num_segments = num_segments
+    segments.numbers = numbers
+    segments.row_bytes = row_bytes
+    segments.num_ids = num_ids
+    segments.offset = offset
+    segments.starts = 0
+    segments.order = 0
+    segments.most = 0
+    segments.alone = 0
+    segments.tiles = 0
+    segments.ids_size = context.sources[1].size
 
 
 @jit
 def sum_narrow(context: SegmentsContext, batch, work):
     """Sum narrow rows; work: bytes that could be moved in the same time. Return 1 if there is no memory."""
-    state, units = SegmentState.at(context.state), batch * context.outer
-    segments, numbers = context.num_segments, context.numbers
-    threads = LaunchSettings.at(state.settings).num_threads
+    state, units = context.state, batch * context.outer
+    segments, numbers, threads = context.num_segments, context.numbers, state.settings.num_threads
     parts = max(min((threads + units - 1) // units, work // GRAIN_BYTES, segments), 1)
     sums, kept = context.out, 0
     if state.narrow != 0:

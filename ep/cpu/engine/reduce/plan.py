@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Any, Final
 
-from ep.common.native.fields import address, word, words
+from ep.common.native.fields import address, pointer, records, word, words
 from ep.common.native.record import Record
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.signature import Signature
@@ -28,7 +28,31 @@ PLAN_AXES: Final = 4
 """The most outer axes of each kind: at worst, kinds of eight axes alternate."""
 
 
+WINDOW_AXES: Final = 3
+
+
+class WindowsLoops(Record):
+    """The fields of `PlaneWindows`, for three axes. A `WindowsPlan` writes them."""
+
+    sizes = words(WINDOW_AXES)
+    counts = words(WINDOW_AXES)
+    kernel = words(WINDOW_AXES)
+    strides = words(WINDOW_AXES)
+    before = words(WINDOW_AXES)
+    dilations = words(WINDOW_AXES)
+
+
+class OuterAxes(Record):
+    """The outer axes of src that are kept, or those that are reduced. strides: in bytes."""
+
+    count = word()
+    sizes = words(PLAN_AXES)
+    strides = words(PLAN_AXES)
+
+
 class ReduceLoops(Record):
+    """The plan of a launch of Reduce, which `reduce_plan` or a `WindowsPlan` writes."""
+
     by_columns = word()
     plain_rows = word()  # whether each row is one unit, at constant distances
     far = word()  # whether src is larger than L2, for whole rows, or half the last-level cache, for parts of rows
@@ -43,18 +67,14 @@ class ReduceLoops(Record):
     block = word()  # elements of a row, or rows (groups of rows), of a block
     blocks = word()  # of one place along the reduced outer axes
     all_blocks = word()
-    num_stay = word()
-    stay = words(2 * PLAN_AXES)  # the sizes of outer axes that are kept, then their strides in bytes
-    num_go = word()
-    go = words(2 * PLAN_AXES)  # the same for outer axes that are reduced
-    task = address()  # the task, if it is not the walk, which reads the next word: see `reduce/windows.py`
-    windows = address()  # the address of the words of windows
+    stay = records(OuterAxes, 1)
+    go = records(OuterAxes, 1)
+    task = address()  # the task, if it is not the walk; it reads `windows`: see `reduce/windows.py`
+    windows = pointer(WindowsLoops)
 
 
 _UNITS: Final = adjacent(ReduceLoops, "by_columns", "plain_rows", "far", "units", "segments", "num_elements")
 _BLOCKS: Final = adjacent(ReduceLoops, "length", "width", "tile", "tiles", "group", "block", "blocks", "all_blocks")
-_STAY: Final = adjacent(ReduceLoops, "num_stay", "stay")
-_GO: Final = adjacent(ReduceLoops, "num_go", "go")
 
 
 class Part(Enum):
@@ -115,8 +135,8 @@ def reduce_plan(
     num_elements = counts[0] // counts[1]
     plan.set_words(_UNITS, (by_columns, plain_rows, far, units, segments, num_elements))
     plan.set_words(_BLOCKS, (length, width, tile, tiles, group, block, blocks, all_blocks))
-    plan.set_words(_STAY, (len(stay), *_axis_words(stay)))
-    plan.set_words(_GO, (len(go), *_axis_words(go)))
+    plan.set_words(ReduceLoops.stay, _outer_axes(stay))
+    plan.set_words(ReduceLoops.go, _outer_axes(go))
     return plan
 
 
@@ -134,9 +154,8 @@ def parts_of(plan: Any, op: ReduceOp, data_type: DataType, computed: bool = Fals
     return (Part.ROWS, Part.BLOCKS, Part.VALUES) if may_overflow(op, data_type) else (Part.ROWS,)
 
 
-def _axis_words(axes: Sequence[tuple[bool, int, int]]) -> list[int]:
-    """Return the sizes of outer axes that are kept or reduced, then their strides in bytes."""
-    words = [1] * PLAN_AXES + [0] * PLAN_AXES
-    for place, (_, size, stride) in enumerate(axes):
-        words[place], words[PLAN_AXES + place] = size, stride
-    return words
+def _outer_axes(axes: Sequence[tuple[bool, int, int]]) -> list[int]:
+    """Return the words of `OuterAxes`."""
+    rest = PLAN_AXES - len(axes)
+    sizes, strides = [size for _, size, _ in axes], [stride for *_, stride in axes]
+    return [len(axes), *sizes, *[1] * rest, *strides, *[0] * rest]

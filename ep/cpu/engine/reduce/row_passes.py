@@ -9,9 +9,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from ep.common.native.fields import word
+from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
-from ep.common.native.words import load_word, stack_words, store_words
 from ep.common.primitive.signature import Signature
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
@@ -23,7 +22,7 @@ from ep.cpu.lines.ahead import AHEAD_BLOCK, AheadContext, add_ahead
 from ep.cpu.lines.streaming import LINE_BYTES, finish_streams, has_streaming_rows, kind_of_work
 from ep.cpu.machine.caches import far_from
 from ep.cpu.shared.context import NO_MEMORY, Context
-from ep.cpu.shared.state import GRAIN_BYTES, LaunchSettings, LaunchState, State
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 
@@ -33,8 +32,8 @@ ROWS: Final = 32
 """The most rows of a pass, halved if records are two vectors; also the stride of the numbers of rows."""
 
 
-class _PassesContext(Record):
-    """The context of the kernel.
+class PassesContext(Record):
+    """The context of the kernel, which the launcher of rows writes, or the task of stages.
 
     memory: the numbers that steps on one row write for the next steps.
     streams: whether dst is written with non-temporal stores: 0, 1, or `UNFINISHED`.
@@ -44,19 +43,18 @@ class _PassesContext(Record):
     """
 
     what = word()
-    src0 = word()
-    src1 = word()
-    dst = word()
+    src0 = address()
+    src1 = address()
+    dst = address()
     cols = word()
-    memory = word()
+    memory = address()
     streams = word()
-    ahead = word()
-    kept = word()
+    ahead = pointer(AheadContext)
+    kept = address()
 
 
 UNFINISHED: Final = 2
 """The caller of the kernel calls `finish_streams`, which waits until all stores are done."""
-PASSES_WORDS: Final[int] = _PassesContext.num_words
 _FIRST, _NUMBERS, _SECOND, _RESULTS, _APPLY, ALL_STEPS = range(6)
 """The steps, and the value for all steps on rows."""
 
@@ -70,7 +68,6 @@ _FEW_ROWS: Final = 16  # fewer rows than this are too few for threads to share
 _KEPT_BYTES: Final = 2**13  # the most in L1
 _MOST_KEPT_BYTES: Final = 2**19  # the most in L2
 _MOST_FETCHED: Final = 2**18  # bytes of the longest row that is prefetched into L2, which holds the row before it, too
-_AHEAD_WORDS: Final[int] = AheadContext.num_words
 
 
 class Passes(NamedTuple):
@@ -164,16 +161,10 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
             skip, place = row * row_bytes, kept + row * kept_bytes
             apply(a + skip, b + skip, place, c + skip, count, numbers, results, row, streams)
 
-    def kernel(context: _PassesContext, begin, end):
-        what, cols = context.what, context.cols
-        src0, src1 = context.src0, context.src1
-        dst, memory, streams = (
-            context.dst,
-            context.memory,
-            context.streams != 0,
-        )
-        given = context.kept
-        finishes = context.streams != UNFINISHED
+    def kernel(context: PassesContext, begin, end):
+        what, cols, memory, given = context.what, context.cols, context.memory, context.kept
+        src0, src1, dst = context.src0, context.src1, context.dst
+        streams, finishes = context.streams != 0, context.streams != UNFINISHED
         length, row_bytes, ahead = _segment_length(cols), cols * itemsize, context.ahead
         segments = (cols + length - 1) // length
         # the kept values of a row are whole vectors
@@ -210,10 +201,8 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                     results_pass(memory, numbers, results, rows)
                 else:
                     for segment in range(index, last_index):
-                        skip, count = (
-                            row * row_bytes + segment * length * itemsize,
-                            min(length, cols - segment * length),
-                        )
+                        skip = row * row_bytes + segment * length * itemsize
+                        count = min(length, cols - segment * length)
                         a, b, c = src0 + skip, src1 + skip, dst + skip
                         place = kept + segment * length * kept_size if padded else c if in_dst else 0
                         at = row * cols + segment * length
@@ -223,21 +212,9 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                             last_pass(a, b, place, kept_bytes, c, rows, row_bytes, count, numbers, results, streams)
                         elif two:
                             second_pass(
-                                a,
-                                b,
-                                place,
-                                kept_bytes,
-                                rows,
-                                row_bytes,
-                                count,
-                                padded,
-                                numbers,
-                                memory,
-                                segment,
-                                records,
-                                ahead,
-                                at,
-                            )
+                                a, b, place, kept_bytes, rows, row_bytes, count, padded, numbers,
+                                memory, segment, records, ahead, at,
+                            )  # fmt: skip
             row += rows
         if in_heap != 0:
             release(in_heap)
@@ -264,49 +241,54 @@ def launch_rows(far: int) -> Any:
     """
 
     @jit
-    def launch(context: Context, num_bytes, in_place, sizes):
-        rows, cols = load_word(sizes, 0), load_word(sizes, 1)
-        state, own = State.at(context.state), _PassesContext.on_stack()
-        task, grain, settings, src0 = (
-            state.task,
-            state.grain,
-            LaunchSettings.at(state.settings),
-            context.sources[0].data,
-        )
-        alone = context.num_sources == 1
-        src1 = src0 if alone else context.sources[1].data
+    def launch(context: Context, num_bytes, in_place, sizes: Int64):
+        rows, cols = sizes[0], sizes[1]
+        state, passes, next_rows = State.at(context.state), PassesContext.on_stack(), AheadContext.on_stack()
+        task, grain, settings, src0 = state.task, state.grain, state.settings, context.sources[0].data
+        src1 = src0 if context.num_sources == 1 else context.sources[1].data
         dst, itemsize = context.dst, context.dst_size
-        length, row_bytes, streams = _segment_length(cols), cols * itemsize, 0
-        own_ahead, ahead = stack_words(_AHEAD_WORDS), AheadContext.at(0)
+        length, row_bytes, streams, ahead = _segment_length(cols), cols * itemsize, 0, AheadContext.at(0)
         most = settings.lines_from[kind_of_work(num_bytes, rows * row_bytes)]
         if num_bytes > most and not in_place and dst & (itemsize - 1) == 0 and has_streaming_rows(dst, row_bytes):
             if settings.stream == 0:
                 return 1
             streams = 1
         if rows * row_bytes > far and cols >= AHEAD_BLOCK and row_bytes <= _MOST_FETCHED:
-            ahead = AheadContext.at(own_ahead)
+            ahead = next_rows
             ahead.num_ahead = 0
             # the rows of the next pass, or of the one after it
             add_ahead(ahead, src0 + max(row_bytes, _KEPT_BYTES), AHEAD_BLOCK * itemsize)
-        store_words(own, ALL_STEPS, src0, src1, dst, cols, 0, streams, ahead, 0)
+        passes.what = ALL_STEPS
+        passes.src0 = src0
+        passes.src1 = src1
+        passes.dst = dst
+        passes.cols = cols
+        passes.memory = 0
+        passes.streams = streams
+        passes.ahead = ahead
+        passes.kept = 0
         if rows * cols <= grain:
-            call_task(task, own, 0, rows)
+            call_task(task, passes, 0, rows)
             return 0
         if rows >= _FEW_ROWS or cols <= length:
-            run(state, task, own, rows, max(grain // cols, 1))
+            run(state, task, passes, rows, max(grain // cols, 1))
             return 0
         memory, segments = allocate(_MEMORY_BYTES), (cols + length - 1) // length
         if memory == 0:
             return NO_MEMORY
+        passes.memory = memory
+        passes.ahead = 0
         for row in range(rows):
             skip = row * row_bytes
-            store_words(own, 0, src0 + skip, src1 + skip, dst + skip, cols, memory, streams, 0, 0)
+            passes.src0 = src0 + skip
+            passes.src1 = src1 + skip
+            passes.dst = dst + skip
             for step in range(_FIRST, _APPLY + 1):
-                own.what = step
+                passes.what = step
                 if step in (_NUMBERS, _RESULTS):
-                    call_task(task, own, 0, 1)
+                    call_task(task, passes, 0, 1)
                 else:
-                    run(state, task, own, segments, max(grain // length, 1))
+                    run(state, task, passes, segments, max(grain // length, 1))
         release(memory)
         return 0
 

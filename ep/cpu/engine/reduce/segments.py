@@ -13,18 +13,27 @@ from typing import Any, Final
 
 from ep.common.checks import MAX_OFFSET
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, store_word, store_words
+from ep.common.native.fields import Int64
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.conversion import narrowed
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.memory import allocate, release, set_bytes
+from ep.cpu.compile.memory import allocate, copy_bytes, release, set_bytes
 from ep.cpu.compile.vectors import WORD, constant, counted_at_head, load, store
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.gather_rows import row_finder
-from ep.cpu.engine.reduce.narrow_segments import NARROW, adder, finder, narrow_task, narrower, sum_bytes, sum_narrow
-from ep.cpu.engine.reduce.state import SEGMENTS_WORDS, SegmentsContext, SegmentState
+from ep.cpu.engine.reduce.narrow_segments import (
+    NARROW,
+    adder,
+    finder,
+    narrow_task,
+    narrower,
+    segments_context,
+    sum_bytes,
+    sum_narrow,
+)
+from ep.cpu.engine.reduce.state import SegmentsContext, SegmentState
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, combined, lanes_in_order, read_values, widths_of
 from ep.cpu.shared.context import Context
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
@@ -41,7 +50,7 @@ def _sort_task(ids_type: DataType) -> int:
     """Return the address of the task (ids, number, offset, segments, starts, order)."""
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
-    def sort(ids, number, offset, segments, starts, order):
+    def sort(ids, number, offset, segments, starts: Int64, order: Int64):
         low = max(offset, 0) if unsigned else offset  # an unsigned id is never below 0
         first = low - offset
         valid = max(segments - first, 0)
@@ -49,20 +58,20 @@ def _sort_task(ids_type: DataType) -> int:
         for i in range(number):
             segment, there = find(ids, i, low, valid, first)
             if there:
-                store_word(starts, segment + 2, load_word(starts, segment + 2) + 1)
+                starts[segment + 2] = starts[segment + 2] + 1
         longest, total = 0, 0
         for segment in range(segments):
-            count = load_word(starts, segment + 2)
+            count = starts[segment + 2]
             longest = max(longest, count)
             total += count
-            store_word(starts, segment + 2, total)
+            starts[segment + 2] = total
         for i in range(number):
             segment, there = find(ids, i, low, valid, first)
             if there:
-                place = load_word(starts, segment + 1)
-                store_word(order, place, i)
-                store_word(starts, segment + 1, place + 1)
-        store_word(starts, segments + 1, longest)
+                place = starts[segment + 1]
+                order[place] = i
+                starts[segment + 1] = place + 1
+        starts[segments + 1] = longest
 
     return compile_task(f"segments.sort.{ids_type.name}", sort, num_words=6)
 
@@ -102,20 +111,15 @@ def _row_adder(data_type: DataType) -> Any:
 
 @cache
 def _sum_task(data_type: DataType) -> int:
-    """Return the address of the task (context by SegmentsContext, begin, end) on rows of out, or tiles of a segment."""
+    """Return the address of the task (context, begin, end) on rows of out, or tiles of a segment."""
     add_rows, size = _row_adder(data_type), data_type.itemsize
     tile = _TILE_BYTES // size
 
     def add_segments(context: SegmentsContext, begin, end):
-        data, out, row_bytes = (
-            context.data,
-            context.out,
-            context.row_bytes,
-        )
+        data, out, row_bytes = context.data, context.out, context.row_bytes
         segments, numbers = context.num_segments, context.numbers
         starts, order = context.starts, context.order
-        most, alone = context.most, context.alone
-        tiles = context.tiles
+        most, alone, tiles = context.most, context.alone, context.tiles
         outer_bytes = context.num_ids * row_bytes
         while begin < end:
             if alone >= 0:
@@ -124,10 +128,10 @@ def _sum_task(data_type: DataType) -> int:
             else:
                 segment, outer, skip, count = begin % segments, begin // segments, 0, numbers
             target = out + (outer * segments + segment) * row_bytes + skip * size
-            first, last, done = load_word(starts, segment), load_word(starts, segment + 1), 1
+            first, last, done = starts[segment], starts[segment + 1], 1
             if first == last:
                 while begin + done < end and segment + done < segments:
-                    if load_word(starts, segment + done) != load_word(starts, segment + done + 1):
+                    if starts[segment + done] != starts[segment + done + 1]:
                         break
                     done += 1
                 set_bytes(target, done * row_bytes, 0)
@@ -139,53 +143,38 @@ def _sum_task(data_type: DataType) -> int:
 
 
 @jit
-def _batch(context: SegmentsContext, number, own: SegmentsContext):
+def _batch(context: SegmentsContext, number, batch: SegmentsContext):
     """Write the context of batch `number`."""
-    for field in range(SEGMENTS_WORDS):
-        store_word(own, field, load_word(context, field))
-    outer, num_ids, row_bytes = (
-        context.outer,
-        context.num_ids,
-        context.row_bytes,
-    )
-    segments = context.num_segments
-    ids_size = context.ids_size
-    own.data = context.data + number * outer * num_ids * row_bytes
-    own.out = context.out + number * outer * segments * row_bytes
-    own.ids = context.ids + number * num_ids * ids_size
-    own.most = num_ids
-    own.alone = -1
+    copy_bytes(batch, context, 8 * SegmentsContext.num_words)
+    rows = number * context.outer
+    batch.data = context.data + rows * context.num_ids * context.row_bytes
+    batch.out = context.out + rows * context.num_segments * context.row_bytes
+    batch.ids = context.ids + number * context.num_ids * context.ids_size
+    batch.most = context.num_ids
+    batch.alone = -1
 
 
 @jit
-def _sort(own: SegmentsContext, memory):
-    segments, state = own.num_segments, SegmentState.at(own.state)
-    starts, order = memory, memory + 8 * (segments + 2)
-    own.starts = starts
-    own.order = order
-    call_task(
-        state.sort,
-        own.ids,
-        own.num_ids,
-        own.offset,
-        segments,
-        starts,
-        order,
-    )
-    return load_word(starts, segments + 1)
+def _sort(batch: SegmentsContext, memory):
+    """Sort the ids of a batch in memory of a word for each, and for each segment and two; return the longest run."""
+    segments, starts = batch.num_segments, Int64.at(memory)
+    order = memory + 8 * (segments + 2)
+    batch.starts = starts
+    batch.order = order
+    call_task(batch.state.sort, batch.ids, batch.num_ids, batch.offset, segments, starts, order)
+    return starts[segments + 1]
 
 
 def _whole_batches(context: SegmentsContext, begin, end):
-    own = SegmentsContext.on_stack()
-    segments, state = context.num_segments, SegmentState.at(context.state)
+    batch, segments = SegmentsContext.on_stack(), context.num_segments
     memory = allocate(8 * (segments + 2 + context.num_ids))
     if memory == 0:
         context.starts = 1  # the launch then runs all batches itself
         return
     for number in range(begin, end):
-        _batch(context, number, own)
-        _sort(own, memory)
-        call_task(state.sum, own, 0, own.outer * segments)
+        _batch(context, number, batch)
+        _sort(batch, memory)
+        call_task(context.state.sum, batch, 0, batch.outer * segments)
     release(memory)
 
 
@@ -195,58 +184,46 @@ def _batches_task() -> int:
 
 
 @jit
-def _long_segments(state: SegmentState, own: SegmentsContext, most, row_bytes):
+def _long_segments(state: SegmentState, batch: SegmentsContext, most, row_bytes):
     """Sum the segments of more than `most` rows, of which there are at most three."""
-    starts, tiles = own.starts, (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
-    own.tiles = tiles
-    for segment in range(own.num_segments):
-        number = load_word(starts, segment + 1) - load_word(starts, segment)
+    starts, tiles = batch.starts, (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
+    batch.tiles = tiles
+    for segment in range(batch.num_segments):
+        number = starts[segment + 1] - starts[segment]
         if number > most:
-            own.alone = segment
+            batch.alone = segment
             grain = max(GRAIN_BYTES // (number * _TILE_BYTES), 1)
-            run(state, state.sum, own, own.outer * tiles, grain)
+            run(state, state.sum, batch, batch.outer * tiles, grain)
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes):
-    batch, outer, segments = load_word(sizes, 0), load_word(sizes, 1), load_word(sizes, 2)
-    inner, num_ids, offset = load_word(sizes, 3), load_word(sizes, 4), load_word(sizes, 5)
+def _launch(context: Context, num_bytes, in_place, sizes: Int64):
+    batches, outer, segments, inner, num_ids, offset = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
-    state, all_of, own = (
-        SegmentState.at(context.state),
-        SegmentsContext.on_stack(),
-        SegmentsContext.on_stack(),
-    )
-    data, ids, out = (
-        context.sources[0].data,
-        context.sources[1].data,
-        context.dst,
-    )
-    row_bytes, numbers = inner * context.dst_size, inner * state.parts
-    ids_size = context.sources[1].size
-    shape = outer, segments, numbers, row_bytes, num_ids, offset
-    store_words(all_of, data, ids, out, state, *shape, 0, 0, 0, 0, 0, ids_size)
-    work = num_bytes + batch * num_ids * _ID_COST
+    state, launch, batch = SegmentState.at(context.state), SegmentsContext.on_stack(), SegmentsContext.on_stack()
+    row_bytes = inner * context.dst_size
+    segments_context(launch, context, outer, segments, inner * state.parts, row_bytes, num_ids, offset)
+    work = num_bytes + batches * num_ids * _ID_COST
     if row_bytes <= NARROW:
-        return sum_narrow(all_of, batch, work)
-    if batch >= _ENOUGH_BATCHES:
-        run(state, state.batches, all_of, batch, max(GRAIN_BYTES * batch // work, 1))
-        if all_of.starts == 0:
+        return sum_narrow(launch, batches, work)
+    if batches >= _ENOUGH_BATCHES:
+        run(state, state.batches, launch, batches, max(GRAIN_BYTES * batches // work, 1))
+        if launch.starts == 0:
             return 0
     memory = allocate(8 * (segments + 2 + num_ids))
     if memory == 0:
         return 1
-    for number in range(batch):
-        _batch(all_of, number, own)
-        longest, most = _sort(own, memory), num_ids // 4
+    for number in range(batches):
+        _batch(launch, number, batch)
+        longest, most = _sort(batch, memory), num_ids // 4
         has_long = longest > most and num_bytes > GRAIN_BYTES  # otherwise it would be the work of one thread
         if has_long:
-            own.most = most
+            batch.most = most
         rows = outer * segments
-        run(state, state.sum, own, rows, max(GRAIN_BYTES * rows * batch // work, 1))
+        run(state, state.sum, batch, rows, max(GRAIN_BYTES * rows * batches // work, 1))
         if has_long:
-            _long_segments(state, own, most, row_bytes)
+            _long_segments(state, batch, most, row_bytes)
     release(memory)
     return 0
 

@@ -13,6 +13,8 @@ from ep.cpu.shared.state import State
 
 
 class SortLoops(Record):
+    """The plan of a launch of ArgSort, which a `SortPlan` writes."""
+
     turn = word()  # what makes keys of bits: see `KeyWords`
     infinity = word()
     nan = word()
@@ -31,6 +33,8 @@ _ALL: Final = adjacent(SortLoops, *SortLoops.field_names)
 
 
 class SortState(State):
+    """The launch state of ArgSort."""
+
     find = address()  # the task that finds one place in each line; 0 until a plan needs it
     sort = address()  # the same for several places
 

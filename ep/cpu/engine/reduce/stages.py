@@ -10,17 +10,16 @@ from __future__ import annotations
 from functools import cache
 from typing import Final, NamedTuple
 
-from ep.common.native.fields import address, word
+from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
-from ep.common.native.words import load_word, stack_words, store_word, store_words
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, copy_bytes, release
 from ep.cpu.engine.map.strided import StridedContext, StridedLoops
 from ep.cpu.engine.reduce.computed_segments import sum_computed
-from ep.cpu.engine.reduce.entry import run_reduction
-from ep.cpu.engine.reduce.row_passes import ALL_STEPS, PASSES_WORDS, UNFINISHED
-from ep.cpu.engine.reduce.state import REDUCE_WORDS, ComputedSegments
+from ep.cpu.engine.reduce.entry import reduce_context, run_reduction
+from ep.cpu.engine.reduce.row_passes import ALL_STEPS, UNFINISHED, PassesContext
+from ep.cpu.engine.reduce.state import ComputedSegments, ReduceContext
 from ep.cpu.lines.ahead import AheadContext, add_ahead, offset_ahead
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row
@@ -37,7 +36,7 @@ FOLD: Final = 2
 """The task is `reduce_rows` of Reduce, for rows of one block."""
 PASSES: Final = 3
 """The task reads rows several times, with two or three operands: the results and the inputs."""
-SegmentsContext: Final = 4
+SEGMENTS: Final = 4
 """The task adds up segments of computed rows; the last operand is the segments of rows."""
 COPY: Final = 5
 """Rows are copied, with two operands: a result, and memory of the thread."""
@@ -51,21 +50,26 @@ OF_COLUMNS: Final = -2
 """The number of sums of columns."""
 
 
-class StageProgram(Record):
-    """The program of a launch. rows: the number at a time, for which there is memory. Its `StageWords` follow."""
+class StageOperand(Record):
+    """An operand of a stage, in the words of a program."""
 
-    rows = word()
-    num_bytes = word()
-    num_stages = word()
-    num_ahead = word()  # the number of sources whose next rows are prefetched
-    num_rows = word()  # of the launch
-    part_rows = word()  # rows that are added to sums of columns of one part
-    part_bytes = word()  # of all sums of columns of a part
-    part_task = address()  # the task of parts, if there are sums of columns
-    rows_task = address()  # the task of rows
+    array = word()  # its number in the launch, IN_MEMORY or OF_COLUMNS
+    offset = word()  # its start in the memory of the thread, or among all sums of columns
+    row_bytes = word()  # in that memory
 
 
-class StageWords(Record):
+class StageAhead(Record):
+    """A source whose next rows a stage prefetches, in the words of a program."""
+
+    array = word()  # its number in the launch
+    row_bytes = word()
+    skip = word()  # bytes of the next rows that other stages prefetch before
+    size = word()  # bytes that are prefetched for `AHEAD_BLOCK` elements
+
+
+class StageLoops(Record):
+    """A stage, in the words of a program: the task, and what it is called with."""
+
     kind = word()
     task = address()
     count = word()  # elements of a row, or of all rows; for a map, the elements that it computes
@@ -80,25 +84,29 @@ class StageWords(Record):
     # offset among all of them
     kept = word()
     num_operands = word()
-    operands = address()  # the address of `StageOperand` of each, results first
-    ahead = address()  # the address of `StageAhead` of each source whose next rows the stage prefetches, or 0
+    operands = pointer(StageOperand)  # results first
+    ahead = pointer(StageAhead)  # of each source whose next rows the stage prefetches, or 0
 
 
-class StageOperand(Record):
-    array = word()  # its number in the launch, IN_MEMORY or OF_COLUMNS
-    offset = word()  # its start in the memory of the thread, or among all sums of columns
-    row_bytes = word()  # in that memory
+class StageProgram(Record):
+    """The program of a launch, which `row_expression` writes. rows: the number at a time, for which there is memory.
 
+    Its stages follow it: `stages_of`.
+    """
 
-class StageAhead(Record):
-    array = word()  # its number in the launch
-    row_bytes = word()
-    skip = word()  # bytes of the next rows that other stages prefetch before
-    size = word()  # bytes that are prefetched for `AHEAD_BLOCK` elements
+    rows = word()
+    num_bytes = word()
+    num_stages = word()
+    num_ahead = word()  # the number of sources whose next rows are prefetched
+    num_rows = word()  # of the launch
+    part_rows = word()  # rows that are added to sums of columns of one part
+    part_bytes = word()  # of all sums of columns of a part
+    part_task = address()  # the task of parts, if there are sums of columns
+    rows_task = address()  # the task of rows
 
 
 class StageHead(NamedTuple):
-    """The fields of `StageWords` before those of the operands, in its order."""
+    """The fields of `StageLoops` before those of the operands, in its order."""
 
     kind: int
     task: int
@@ -114,84 +122,75 @@ class StageHead(NamedTuple):
 MOST_OPERANDS: Final = 128
 """The most operands of a stage."""
 
-_PROGRAM, _STAGE, _OPERAND = StageProgram.num_words, StageWords.num_words, StageOperand.num_words
-_AHEAD: Final[int] = StageAhead.num_words
-_PLACES_BYTES: Final = 8 * MOST_OPERANDS
-_WORDS: Final = max(PASSES_WORDS, REDUCE_WORDS)
-_OWN_WORDS: Final[int] = StridedContext.num_words
-_AHEAD_WORDS: Final[int] = AheadContext.num_words
-_SEGMENTS_WORDS: Final[int] = ComputedSegments.num_words
+_OPERANDS_BYTES: Final = 8 * MOST_OPERANDS
 _GRAIN: Final = GRAIN_BYTES // 16  # the most rows of one number on one thread
 _SCRATCH: Final = 2**15  # the most bytes of memory that a thread has for its tasks; more is allocated
 
 
 @jit
-def _head(stage: StageWords):
-    return stage.task, stage.kind, stage.count
+def stages_of(program: StageProgram):
+    """Return the stages of a program, which follow it."""
+    return StageLoops.at(program[1])
 
 
 @jit
-def _find_operands(stage: StageWords, arrays, memory, columns, first, places):
+def _find_operands(stage: StageLoops, arrays: Int64, memory, columns, first, operands: Int64):
     """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on."""
-    operands = stage.operands
     for k in range(stage.num_operands):
-        operand = StageOperand.at(operands + 8 * _OPERAND * k)
-        array, offset = operand.array, operand.offset
-        row_bytes = operand.row_bytes
-        own = (memory if array == IN_MEMORY else columns) + offset - first * row_bytes
-        store_word(places, k, load_word(arrays, array) if array >= 0 else own)
+        operand = stage.operands[k]
+        array, offset, row_bytes = operand.array, operand.offset, operand.row_bytes
+        in_memory = (memory if array == IN_MEMORY else columns) + offset - first * row_bytes
+        operands[k] = arrays[array] if array >= 0 else in_memory
 
 
 @jit
-def _find_ahead(program: StageProgram, stage: StageWords, arrays, own: AheadContext, first, last, end):
+def _find_ahead(program: StageProgram, stage: StageLoops, arrays: Int64, context: AheadContext, first, last, end):
     """Make the task of a stage prefetch a part of the rows from `last` on, while it processes rows from `first` on."""
-    own.num_ahead = 0
-    ahead, count = stage.ahead, stage.count
-    if ahead == 0 or last == end:
+    context.num_ahead = 0
+    if stage.ahead == 0 or last == end:
         return
     for k in range(program.num_ahead):
-        one = StageAhead.at(ahead + 8 * _AHEAD * k)
-        array, size = load_word(arrays, one.array), one.size
-        place = array + last * one.row_bytes + one.skip
-        add_ahead(own, place - offset_ahead(first * count, size), size)
+        source = stage.ahead[k]
+        address = arrays[source.array] + last * source.row_bytes + source.skip
+        add_ahead(context, address - offset_ahead(first * stage.count, source.size), source.size)
 
 
 def _rows(context: StridedContext, begin, end):
-    plan, arrays = StridedLoops.at(context.plan), context.sources[0].data
-    program = StageProgram.at(plan.program)
-    num_bytes, together = program.num_bytes, program.rows
-    own, words, block, in_heap = AheadContext.on_stack(), stack_words(_WORDS), thread_memory(), 0
-    places = take(block, _PLACES_BYTES)
+    arrays, program = Int64.at(context.sources[0].data), StageProgram.at(StridedLoops.at(context.plan).program)
+    num_bytes, together, stages = program.num_bytes, program.rows, stages_of(program)
+    map_context, passes, reduction = AheadContext.on_stack(), PassesContext.on_stack(), ReduceContext.on_stack()
+    wrong, block, in_heap = Int64.on_stack(), thread_memory(), 0
+    operands = Int64.at(take(block, _OPERANDS_BYTES))
     memory = take(block, _SCRATCH)
     if num_bytes > _SCRATCH:
         in_heap = allocate(num_bytes + LINE)
         memory = in_heap + (-in_heap & (LINE - 1))
         if in_heap == 0:
-            give_back(block, places)
+            give_back(block, operands)
             context.lacks_memory = 1
             return
-    own.sources[0].data = places
-    own.num_ahead = 0
+    map_context.sources[0].data = operands
+    map_context.num_ahead = 0
     in_lines = context.streaming == ITSELF
-    own.in_lines = 1 if in_lines else 0
+    map_context.in_lines = 1 if in_lines else 0
     for first in range(begin, end, together):
         last = min(first + together, end)
         for number in range(program.num_stages):
-            stage = StageWords.at(program + 8 * (_PROGRAM + _STAGE * number))
-            task, kind, count = _head(stage)
-            _find_operands(stage, arrays, memory, context.columns, first, places)
-            dst, src, size = load_word(places, 0), load_word(places, 1), stage.size
+            stage = stages[number]
+            task, kind, count, size = stage.task, stage.kind, stage.count, stage.size
+            _find_operands(stage, arrays, memory, context.columns, first, operands)
+            dst, src = operands[0], operands[1]
             if kind == MAP:
-                own.dst = dst
-                own.plan = stage.plan
+                map_context.dst = dst
+                map_context.plan = stage.plan
                 if in_lines:
-                    _find_ahead(program, stage, arrays, own, first, last, end)
-                call_task(task, own, first * count, last * count)
+                    _find_ahead(program, stage, arrays, map_context, first, last, end)
+                call_task(task, map_context, first * count, last * count)
             elif kind == FOLD:
-                call_task(task, src, count * size, count, dst, first, last, count, words)
+                call_task(task, src, count * size, count, dst, first, last, count, wrong)
             elif kind == REDUCE:
-                store_words(words, src, dst, stage.plan, stage.state, 0, 0, 0, 0)
-                call_task(task, words, first, last)
+                reduce_context(reduction, src, dst, stage.plan, stage.state)
+                call_task(task, reduction, first, last)
             elif kind == COPY:
                 begin_of_rows, row_bytes = first * count * size, count * size
                 if in_lines:
@@ -201,25 +200,30 @@ def _rows(context: StridedContext, begin, end):
             elif kind == COLUMNS and task == 0:
                 continue
             elif kind == COLUMNS:
-                sums, fresh = context.columns + stage.kept, first == begin
-                row_bytes, is_new = count * size, 1 if fresh else 0
+                sums, is_new = context.columns + stage.kept, 1 if first == begin else 0
+                row_bytes = count * size
                 call_task(task, src + first * row_bytes, row_bytes, last - first, count, sums, sums, is_new, 0, 0)
             else:
                 # the lines of a result begin with an element, unless elements are not aligned
                 streams = UNFINISHED if in_lines and size > 0 and dst & (size - 1) == 0 else 0
-                _find_ahead(program, stage, arrays, own, first, last, end)
-                ahead = own if stage.ahead != 0 else 0
+                _find_ahead(program, stage, arrays, map_context, first, last, end)
                 row_bytes = stage.kept if last - first == 1 else 0
-                kept = src + first * row_bytes if row_bytes != 0 else 0
-                other = load_word(places, stage.num_operands - 1)
-                store_words(words, ALL_STEPS, src, other, dst, count, 0, streams, ahead, kept)
-                call_task(task, words, first, last)
-                own.num_ahead = 0
+                passes.what = ALL_STEPS
+                passes.src0 = src
+                passes.src1 = operands[stage.num_operands - 1]
+                passes.dst = dst
+                passes.cols = count
+                passes.memory = 0
+                passes.streams = streams
+                passes.ahead = map_context if stage.ahead != 0 else 0
+                passes.kept = src + first * row_bytes if row_bytes != 0 else 0
+                call_task(task, passes, first, last)
+                map_context.num_ahead = 0
     if in_lines:
         finish_streams()
     if in_heap != 0:
         release(in_heap)
-    give_back(block, places)
+    give_back(block, operands)
 
 
 @cache
@@ -229,42 +233,41 @@ def rows_task() -> int:
 
 
 def _reductions(context: StridedContext, begin, end):
-    plan, arrays, state = (
-        StridedLoops.at(context.plan),
-        context.sources[0].data,
-        context.state,
-    )
+    plan, arrays, state = StridedLoops.at(context.plan), Int64.at(context.sources[0].data), context.state
     program, all_bytes = StageProgram.at(plan.program), plan.num_bytes
-    own, words, segments = StridedContext.on_stack(), stack_words(_WORDS), ComputedSegments.on_stack()
-    places = allocate(_PLACES_BYTES + program.num_bytes + LINE)
-    memory = places + _PLACES_BYTES
-    own.lacks_memory = 1 if places == 0 else 0
-    own.sources[0].data = places
-    for number in range(program.num_stages if places != 0 else 0):
-        stage = StageWords.at(program + 8 * (_PROGRAM + _STAGE * number))
-        task, kind, count = _head(stage)
-        _find_operands(stage, arrays, memory, 0, 0, places)
-        dst, src, of_stage = load_word(places, 0), load_word(places, 1), stage.plan
+    map_context, stages = StridedContext.on_stack(), stages_of(program)
+    reduction, segments = ReduceContext.on_stack(), ComputedSegments.on_stack()
+    operands = Int64.at(allocate(_OPERANDS_BYTES + program.num_bytes + LINE))
+    memory = operands + _OPERANDS_BYTES
+    map_context.lacks_memory = 1 if operands == 0 else 0
+    map_context.sources[0].data = operands
+    for number in range(program.num_stages if operands != 0 else 0):
+        stage = stages[number]
+        task, kind = stage.task, stage.kind
+        _find_operands(stage, arrays, memory, 0, 0, operands)
+        dst, src = operands[0], operands[1]
         if kind == MAP:
-            own.dst = dst
-            own.plan = of_stage
-            run(state, task, own, count, _GRAIN)
-        elif kind == SegmentsContext:
-            own.plan = stage.map_plan
-            ids = load_word(places, stage.num_operands - 1)
-            copy_bytes(segments, of_stage, 8 * _SEGMENTS_WORDS)
-            store_words(segments, 0, ids, dst, stage.state)
+            map_context.dst = dst
+            map_context.plan = stage.plan
+            run(state, task, map_context, stage.count, _GRAIN)
+        elif kind == SEGMENTS:
+            map_context.plan = stage.map_plan
+            copy_bytes(segments, stage.plan, 8 * ComputedSegments.num_words)
+            segments.data = 0
+            segments.ids = operands[stage.num_operands - 1]
+            segments.out = dst
+            segments.state = stage.state
             segments.map = stage.map
-            segments.map_context = own
+            segments.map_context = map_context
             sum_computed(state, task, segments, all_bytes)
         else:
-            own.plan = stage.map_plan
-            computed = stage.map
-            src = src if computed == 0 else 0
-            store_words(words, src, dst, of_stage, stage.state, 0, 0, computed, own)
-            run_reduction(state, task, words, all_bytes)
-    release(places)
-    if own.lacks_memory != 0:
+            map_context.plan = stage.map_plan
+            reduce_context(reduction, src if stage.map == 0 else 0, dst, stage.plan, stage.state)
+            reduction.map = stage.map
+            reduction.map_context = map_context
+            run_reduction(state, task, reduction, all_bytes)
+    release(operands)
+    if map_context.lacks_memory != 0:
         context.lacks_memory = 1
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from ep.common.native.fields import address, word
+from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
+from ep.cpu.engine.map.strided import StridedContext
+from ep.cpu.engine.reduce.plan import ReduceLoops
+from ep.cpu.shared.context import Context
 from ep.cpu.shared.state import State
 
 
@@ -24,29 +27,28 @@ class ReduceState(State):
 
 
 class ReduceContext(Record):
-    """The context of the walk."""
+    """The context of the walk, which the launcher of Reduce writes, or a task of stages."""
 
-    src = word()
-    dst = word()
-    plan = word()
-    state = word()
-    partials = word()  # the values of segments; 0 if whole units are reduced
+    src = address()
+    dst = address()
+    plan = pointer(ReduceLoops)
+    state = pointer(ReduceState)
+    partials = address()  # the values of segments; 0 if whole units are reduced
     merges = word()  # whether the partials are complete
-    map = (
-        word()
-    )  # the task that computes elements as they are read, or 0; with a task, `src` is 0, and addresses are offsets
-    map_context = word()  # the context of this task
-
-
-REDUCE_WORDS: Final[int] = ReduceContext.num_words
+    # the task that computes elements as they are read, or 0; with a task, `src` is 0, and addresses are offsets
+    map = address()
+    map_context = pointer(StridedContext)  # the context of this task
 
 
 class Computed(Record):
-    """Elements that are computed as they are read: the task, the thread's context for it, memory for some elements."""
+    """Elements that are computed as they are read: the task, the thread's context for it, memory for some elements.
 
-    map = word()
-    context = word()
-    tile = word()
+    Each call of the walk writes its own.
+    """
+
+    map = address()
+    context = pointer(Context)
+    tile = address()
 
 
 TILE_ELEMENTS: Final = 2**13
@@ -70,20 +72,21 @@ class SegmentState(State):
 
 
 class SegmentsContext(Record):
-    """The context of a batch; for narrow rows, of all batches."""
+    """The context of a batch, which the launcher of sums by segments writes; for narrow rows, of all batches."""
 
     data = address()
     ids = address()
     out = address()
-    state = address()
+    state = pointer(SegmentState)
     outer = word()
     num_segments = word()
     numbers = word()  # of a row
     row_bytes = word()
     num_ids = word()
     offset = word()
-    starts = address()  # the start of each run in `order`, with the end of the last; then the length of the longest run
-    order = address()  # the rows of all segments, one segment after the other
+    # the start of each run in `order`, with the end of the last; then the length of the longest run
+    starts = pointer(Int64)
+    order = pointer(Int64)  # the rows of all segments, one segment after the other
     most = word()  # the most rows of a segment; a longer one is left out, and summed separately
     alone = word()  # the segment that is summed separately, or -1
     tiles = word()  # the number of tiles that a row of this segment is cut into
@@ -92,14 +95,11 @@ class SegmentsContext(Record):
     parts = word()  # the number of parts that the segments of narrow rows are cut into
 
 
-SEGMENTS_WORDS: Final[int] = SegmentsContext.num_words
-
-
 class ComputedSegments(SegmentsContext):
-    """The context of a sum of rows that are computed as they are added."""
+    """The context of a sum of rows that are computed as they are added, from the words of a stage of segments."""
 
     batch = word()
     itemsize = word()  # of an element
     columns = word()  # the number of parts that rows are cut into; then segments have one part
     map = address()  # the task that computes elements
-    map_context = address()
+    map_context = pointer(StridedContext)

@@ -10,8 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.native.emitted import emitted
-from ep.common.native.fields import words
-from ep.common.native.record import Record, Words
+from ep.common.native.record import Words
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
@@ -19,27 +18,15 @@ from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import WORD, counted, every, lanes_below, load, store, stored_bits, with_masks_unless
 from ep.cpu.engine.loop_nest import LoopNest, adjacent
-from ep.cpu.engine.reduce.plan import ReduceLoops
+from ep.cpu.engine.reduce.plan import WINDOW_AXES, ReduceLoops, WindowsLoops
 from ep.cpu.engine.reduce.state import ReduceContext
 from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, combined, identity, lanes
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 from ep.include.primitive.reduce_op import ReduceOp
 
-_AXES: Final = 3
 _FEW: Final = 4  # the most places of a window along each axis that are written out
 _TASK: Final = adjacent(ReduceLoops, "task", "windows")
-
-
-class WindowsLoops(Record):
-    """The words of `PlaneWindows`, for three axes."""
-
-    sizes = words(_AXES)
-    counts = words(_AXES)
-    kernel = words(_AXES)
-    strides = words(_AXES)
-    before = words(_AXES)
-    dilations = words(_AXES)
 
 
 class WindowsPlan(LoopNest):
@@ -57,9 +44,9 @@ class WindowsPlan(LoopNest):
 
 def words_of(windows: PlaneWindows) -> np.ndarray[Any, Any]:
     """Return the words of windows, for `row_task`."""
-    filled, words = along_axes(windows, _AXES), np.zeros(WindowsLoops.num_words, np.int64)
+    filled, words = along_axes(windows, WINDOW_AXES), np.zeros(WindowsLoops.num_words, np.int64)
     for field in WindowsLoops.field_names:
-        words[getattr(WindowsLoops, field) :][:_AXES] = getattr(filled, field)
+        words[getattr(WindowsLoops, field) :][:WINDOW_AXES] = getattr(filled, field)
     return words
 
 
@@ -98,7 +85,7 @@ class _RowVariant(NamedTuple):
 
 
 def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
-    """Return the address of the task (own, begin, end) that reduces rows of windows."""
+    """Return the address of the task (context, begin, end) that reduces rows of windows."""
     form, taps = _RowVariant(op, data_type, windows.strides[-1]), windows.kernel[-1]
     *layers, rows = (1, *windows.kernel[:-1])
     if windows.dilations[-1] == 1 and {1}.issuperset(layers) and max(taps, rows) <= _FEW:
@@ -110,19 +97,17 @@ def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
 def _row_task(form: _RowVariant) -> int:
     size, reduce_row = form.data_type.itemsize, _row_reducer(form)
 
-    def reduce_windows(own: ReduceContext, begin, end):
-        words = WindowsLoops.at(ReduceLoops.at(own.plan).windows)
-        src, dst = own.src, own.dst
-        height, width = words.sizes[1], words.sizes[2]
-        layers, rows = words.counts[0], words.counts[1]
-        count, planes = words.counts[2], words.sizes[0] * height
-        layer_step = words.dilations[0] * height * width
-        row_step = words.dilations[1] * width
+    def reduce_windows(context: ReduceContext, begin, end):
+        src, dst, windows = context.src, context.dst, context.plan.windows
+        height, width = windows.sizes[1], windows.sizes[2]
+        layers, rows, count = windows.counts[0], windows.counts[1], windows.counts[2]
+        planes = windows.sizes[0] * height
+        layer_step, row_step = windows.dilations[0] * height * width, windows.dilations[1] * width
         for number in range(begin, end):
             row, number_of_layer = number % rows, number // rows
             layer, plane = number_of_layer % layers, number_of_layer // layers
-            first_layer, num_layers = _inside(words, 0, layer)
-            first_row, num_rows = _inside(words, 1, row)
+            first_layer, num_layers = _inside(windows, 0, layer)
+            first_row, num_rows = _inside(windows, 1, row)
             place = (plane * planes + first_layer * height + first_row) * width
             reduce_row(
                 src + place * size,
@@ -130,9 +115,9 @@ def _row_task(form: _RowVariant) -> int:
                 layer_step,
                 num_rows,
                 row_step,
-                words.kernel[2],
-                words.dilations[2],
-                words.before[2],
+                windows.kernel[2],
+                windows.dilations[2],
+                windows.before[2],
                 width,
                 count,
                 dst + number * count * size,
@@ -143,11 +128,11 @@ def _row_task(form: _RowVariant) -> int:
 
 
 @jit
-def _inside(words: WindowsLoops, axis, window):
+def _inside(windows: WindowsLoops, axis, window):
     """Return the first element of a window along an axis that is in the planes, and the number of these."""
-    dilation, size = words.dilations[axis], words.sizes[axis]
-    first = window * words.strides[axis] - words.before[axis]
-    places, outside = words.kernel[axis], 0
+    dilation, size = windows.dilations[axis], windows.sizes[axis]
+    first = window * windows.strides[axis] - windows.before[axis]
+    places, outside = windows.kernel[axis], 0
     if first < 0:
         outside = min((dilation - 1 - first) // dilation, places)
     first += outside * dilation
