@@ -105,6 +105,11 @@ def words(count: int) -> Any:
     return _Declared(Int64, count, is_value=False)
 
 
+def real() -> Any:
+    """Declare a field of a float64."""
+    return _Declared(Float64, 1)
+
+
 def reals(count: int) -> Any:
     """Declare a field of `count` float64."""
     return _Declared(Float64, count, is_value=False)

@@ -22,7 +22,7 @@ from ep.cpu.compile.vectors import FLOAT, WORD, interleaving, least, loop
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.shared.context import Context
 from ep.cpu.threads.scratch import give_back, take, thread_memory
-from ep.cpu.vector_math.sets.beyond_buffer import BLOCK, BUFFER_BYTES, COUNT, STOP
+from ep.cpu.vector_math.sets.beyond_buffer import BLOCK, BUFFER_BYTES, BeyondLimit
 from ep.include.data_type import DataType
 
 
@@ -159,9 +159,9 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
 
     def block(part: _Range) -> Any:
         code.call_words(compute, WORD(which), *part.sources, part.begin, part.end, buffer)
-        stop = code.load_word(buffer, STOP)
+        stop = code.load_word(buffer, BeyondLimit.stop)
         _applied(functions, code, part._replace(end=stop))
-        with code.builder.if_then(code.builder.icmp_signed("!=", code.load_word(buffer, COUNT), WORD(0))):
+        with code.builder.if_then(code.builder.icmp_signed("!=", code.load_word(buffer, BeyondLimit.count), WORD(0))):
             code.call_words(put_back, part.dst, buffer)
         return stop
 

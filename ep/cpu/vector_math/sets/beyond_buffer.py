@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from ep.common.native.fields import reals, word, words
+from ep.common.native.record import Record
+
 WHICH: Final = {"sin": 0, "cos": 1, "tan": 2}
 
 BLOCK: Final = 1024
@@ -10,8 +13,15 @@ BLOCK: Final = 1024
 MOST: Final = 256
 """Elements that are computed together."""
 
-# words of a buffer: the number of elements beyond the limit, the end of the buffer's part of the block, and for each
-# element its value, its index, and quarters of a turn
-COUNT, STOP = 0, 1
-VALUES, PLACES, QUARTERS = 2, 2 + MOST, 2 + 2 * MOST
-BUFFER_BYTES: Final = (8 * (2 + 3 * MOST) + 63) & -64  # whole cache lines
+
+class BeyondLimit(Record):
+    """The elements of a part of a block that are beyond the limit, which a kernel's task writes and puts back."""
+
+    count = word()
+    stop = word()  # the end of the part
+    values = reals(MOST)
+    indices = words(MOST)
+    quarters = words(MOST)  # of a turn
+
+
+BUFFER_BYTES: Final = (8 * BeyondLimit.num_words + 63) & -64  # whole cache lines

@@ -6,32 +6,35 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.native.words import load_word, stack_words, store_word
+from ep.common.native.fields import real, word
+from ep.common.native.record import Record
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.linked import linked
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.vector_math.bits import fabs, from_bits, to_bits
 from ep.cpu.vector_math.large_arguments import reduce_large
-from ep.cpu.vector_math.sets.beyond_buffer import COUNT, MOST, PLACES, QUARTERS, STOP, VALUES, WHICH
+from ep.cpu.vector_math.sets.beyond_buffer import MOST, WHICH, BeyondLimit
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
 from ep.cpu.vector_math.trigonometric import LIMIT, cosine_at, sine_at, tangent_at
 from ep.cpu.vector_math.widened_trigonometric import sin_cos_or_tan
 from ep.include.data_type import DataType
 
-_R, _REST, _K = 0, 1, 2  # words
+
+class _Reduced(Record):
+    """An argument as the linked `_reduce` writes it: the results of `reduce_large`."""
+
+    r = real()
+    rest = real()
+    k = word()
 
 
-def _reduce(x_bits, parts):
-    """Write r, rest and k of `reduce_large` to the words at `parts`."""
-    r, rest, k = reduce_large(from_bits(x_bits))
-    store_word(parts, _R, to_bits(r))
-    store_word(parts, _REST, to_bits(rest))
-    store_word(parts, _K, k)
+def _reduce(x_bits, reduced: _Reduced):
+    reduced.r, reduced.rest, reduced.k = reduce_large(from_bits(x_bits))
 
 
 @cache
 def _reduction() -> Any:
-    """Return the linked `_reduce`, which compiled code calls with the bits of x and the address of the words."""
+    """Return the linked `_reduce`, which compiled code calls with the bits of x and a `_Reduced`."""
     return linked("reduce_large", _reduce, 2)
 
 
@@ -45,9 +48,9 @@ def functions_of_any() -> dict[str, Any]:
         def function(x: float) -> float:
             if not fabs(x) < inf:
                 return x - x
-            parts = stack_words(3)
-            reduce_exactly(to_bits(x), parts)
-            return at(from_bits(load_word(parts, _R)), from_bits(load_word(parts, _REST)), load_word(parts, _K))
+            reduced = _Reduced.on_stack()
+            reduce_exactly(to_bits(x), reduced)
+            return at(reduced.r, reduced.rest, reduced.k)
 
         return function
 
@@ -65,9 +68,9 @@ def single_functions_of_any() -> dict[str, Any]:
             k = 0
             if not fabs(x) <= LIMIT:
                 if fabs(x) < inf:
-                    parts = stack_words(3)
-                    reduce_exactly(to_bits(x), parts)
-                    x, k = from_bits(load_word(parts, _R)), load_word(parts, _K)
+                    reduced = _Reduced.on_stack()
+                    reduce_exactly(to_bits(x), reduced)
+                    x, k = reduced.r, reduced.k
                 else:
                     x = x - x
             return sin_cos_or_tan(which, x, k)
@@ -78,47 +81,46 @@ def single_functions_of_any() -> dict[str, Any]:
 
 
 @jit
-def _replace_single(which, buffer, count):
+def _replace_single(which, buffer: BeyondLimit, count):
     """Replace the values of the buffer by their sines, cosines or tangents, accurate for float32."""
     for i in range(count):
-        x, k = from_bits(load_word(buffer, VALUES + i)), 0
+        x, k = buffer.values[i], 0
         if not fabs(x) <= LIMIT:
             r = x - x
             if fabs(x) < inf:
                 r, _, k = reduce_large(x)
-            store_word(buffer, VALUES + i, to_bits(r))
-        store_word(buffer, QUARTERS + i, k)
+            buffer.values[i] = r
+        buffer.quarters[i] = k
     for i in range(count):
-        y = sin_cos_or_tan(which, from_bits(load_word(buffer, VALUES + i)), load_word(buffer, QUARTERS + i))
-        store_word(buffer, VALUES + i, to_bits(y))
+        buffer.values[i] = sin_cos_or_tan(which, buffer.values[i], buffer.quarters[i])
 
 
 @jit
-def _replace_double(which, buffer, count):
+def _replace_double(which, buffer: BeyondLimit, count):
     """Do the same as `_replace_single`, accurate for float64."""
     for i in range(count):
-        x = from_bits(load_word(buffer, VALUES + i))
+        x = buffer.values[i]
         y = x - x
         if fabs(x) < inf:
             r, rest, k = reduce_large(x)
             y = tangent_at(r, rest, k) if which == 2 else sine_at(r, rest, k + which)
-        store_word(buffer, VALUES + i, to_bits(y))
+        buffer.values[i] = y
 
 
 @cache
 def beyond_limit(data_type: DataType) -> Any:
     """Return the compiled functions (compute, put_back) for elements of `data_type` beyond their functions' limit.
 
-    compute(which, src, begin, end, buffer): counts the elements of [begin, STOP) beyond the limit, and computes their
-    values of the function with number `which` in WHICH; STOP is `end` if there are none. put_back(dst, buffer): writes
+    compute(which, src, begin, end, buffer): counts the elements of [begin, stop) beyond the limit, and computes their
+    values of the function with number `which` in WHICH; stop is `end` if there are none. put_back(dst, buffer): writes
     the results, if any.
     """
     load, store = loader(data_type), storer(data_type)
     double = data_type is DataType.kDouble
     limit, replace = (LIMIT, _replace_double) if double else (SINGLE_LIMIT, _replace_single)
-    real = np.float64 if double else np.float32
+    T = np.float64 if double else np.float32
 
-    def compute(which, src, begin, end, buffer):
+    def compute(which, src, begin, end, buffer: BeyondLimit):
         found, count = False, np.int64(0)  # no literal: `replace` would be compiled for its type as well
         for i in range(begin, end):
             found |= fabs(load(src, i)) > limit
@@ -126,16 +128,16 @@ def beyond_limit(data_type: DataType) -> Any:
         if found:
             for i in range(begin, stop):
                 x = np.float64(load(src, i))
-                store_word(buffer, VALUES + count, to_bits(x))
-                store_word(buffer, PLACES + count, i)
+                buffer.values[count] = x
+                buffer.indices[count] = i
                 count += np.int64(fabs(x) > limit)
             replace(which, buffer, count)
-        store_word(buffer, COUNT, count)
-        store_word(buffer, STOP, stop)
+        buffer.count = count
+        buffer.stop = stop
 
-    def put_back(dst, buffer):
-        for i in range(load_word(buffer, COUNT)):
-            store(dst, load_word(buffer, PLACES + i), real(from_bits(load_word(buffer, VALUES + i))))
+    def put_back(dst, buffer: BeyondLimit):
+        for i in range(buffer.count):
+            store(dst, buffer.indices[i], T(buffer.values[i]))
 
     return (
         linked(f"beyond_limit.{data_type.name}", compute, 5),
