@@ -1,8 +1,8 @@
 """Run compiled code of several threads in Python, step by step, in all orders with few preemptions.
 
 The source of a module is used unchanged, except that each access to memory, to a lock or to the scheduler becomes a
-`yield`: a function becomes a generator that stops there, and threads are generators. Memory is sequentially
-consistent, as with atomic words: all threads see one order.
+`yield`, also an access to a field of a record by a `Pointer`: a function becomes a generator that stops there, and
+threads are generators. Memory is sequentially consistent, as with atomic words: all threads see one order.
 """
 
 import ast
@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any
 
 STEPS = {
-    *("atomic_load", "atomic_store", "atomic_add", "atomic_replace", "load_word", "store_word"),
+    *("atomic_load", "atomic_store", "atomic_add", "atomic_replace", "read", "write"),
     *("acquire_lock", "release_lock", "pause", "yield_processor", "call_task"),
 }
 MOST_STEPS = 5_000
@@ -34,14 +34,39 @@ def functions(module: Any, edit: Callable[[str], str] = str, **names: Any) -> di
     for node in found:
         node.decorator_list = []
     body = [_Yields(stepping).visit(node) for node in found]
-    space = {**vars(module), **names}
+    space = {**vars(module), "is_number": is_number, **names}
     tree = ast.fix_missing_locations(ast.Module(body, []))
     exec(compile(tree, module.__file__, "exec"), space)
     return space
 
 
 def _calls(node: ast.AST) -> set[str]:
-    return {one.func.id for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    found = {one.func.id for one in ast.walk(node) if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)}
+    return found | {"read"} if any(isinstance(one, ast.Attribute) for one in ast.walk(node)) else found
+
+
+class Pointer(int):
+    """A pointer to records of a class: their address."""
+
+    record: Any
+
+    def __new__(cls, record: Any, address: int) -> "Pointer":
+        pointer = super().__new__(cls, address)
+        pointer.record = record
+        return pointer
+
+    def __getitem__(self, index: int) -> "Pointer":
+        return Pointer(self.record, self + 8 * self.record.num_words * index)
+
+    def __getattr__(self, name: str) -> "Pointer":
+        """Return the pointer to a field."""
+        field = getattr(self.record, name)
+        return Pointer(field.element, self + 8 * field)
+
+
+def is_number(pointer: Pointer, name: str) -> bool:
+    """Return whether a field is a word in memory, which is read in a step."""
+    return bool(getattr(pointer.record, name).is_value)
 
 
 class _Yields(ast.NodeTransformer):
@@ -54,6 +79,19 @@ class _Yields(ast.NodeTransformer):
         if name in STEPS:
             return ast.Yield(ast.Tuple([ast.Constant(name), *node.args], ast.Load()))
         return ast.YieldFrom(node) if name in self._stepping else node
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        self.generic_visit(node)
+        known = ast.Call(ast.Name("is_number", ast.Load()), [node.value, ast.Constant(node.attr)], [])
+        return ast.IfExp(known, ast.Yield(ast.Tuple([ast.Constant("read"), node], ast.Load())), node)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        target = node.targets[0]
+        if not isinstance(target, ast.Attribute):
+            self.generic_visit(node)
+            return node
+        field = ast.Attribute(self.visit(target.value), target.attr, ast.Load())
+        return ast.Expr(ast.Yield(ast.Tuple([ast.Constant("write"), field, self.visit(node.value)], ast.Load())))
 
 
 class Machine:
@@ -80,9 +118,9 @@ class Machine:
                 raise Wrong(f"lock {given[0]} is released, and free")
             self.is_free[given[0]] = free
             return None
-        address = given[0] + 8 * given[1] if name in ("load_word", "store_word") else given[0]
+        address = given[0]
         before = self.memory[address]
-        if name in ("store_word", "atomic_store"):
+        if name in ("write", "atomic_store"):
             self.memory[address] = given[-1]
         elif name == "atomic_add":
             self.memory[address] = before + given[1]

@@ -9,8 +9,8 @@ from ctypes import CFUNCTYPE, byref, c_int, c_int64, c_uint, c_void_p, cast, pyt
 import numpy as np
 import pytest
 
-from ep.cpu.threads import openmp as launches
-from ep.cpu.threads import pool_words, scratch, thread_memory, thread_pool
+from ep.cpu.threads import pool_words, thread_memory, thread_pool
+from ep.cpu.threads.pool_words import User
 
 COUNT = 1001
 MINUTES = 10**12  # nanoseconds
@@ -61,9 +61,9 @@ class Pool:
     """A pool without workers, and a library of OpenMP."""
 
     def __init__(self, openmp):
-        self.words, (_, part) = np.zeros(pool_words.NUM_WORDS, np.int64), thread_pool.work()
-        self.words[pool_words.PARALLEL :][:3] = openmp.addresses
-        self.words[pool_words.PART], self.words[pool_words.KEY] = part, openmp.key.value + 1
+        self.words, (_, part) = np.zeros(pool_words.Pool.num_words, np.int64), thread_pool.work()
+        self.words[pool_words.Pool.parallel :][:3] = openmp.addresses
+        self.words[pool_words.Pool.part], self.words[pool_words.Pool.key] = part, openmp.key.value + 1
         self._share, self._openmp = CFUNCTYPE(None, *(c_int64,) * 6)(thread_pool.share()), openmp
 
     def use(self):
@@ -72,7 +72,7 @@ class Pool:
         self.share(2)
         words = kept_words()
         words[:] = [0] * len(words)
-        words[launches.USED_AT] = time.monotonic_ns() + MINUTES
+        words[User.used_at] = time.monotonic_ns() + MINUTES
         return words
 
     def share(self, num_lanes, chunks_per_lane=4):
@@ -107,8 +107,8 @@ def wait_until_ended(clock):
 
 def kept_words():
     """Return the words that this thread keeps, which has launched and used OpenMP."""
-    block = get_specific(thread_memory._words[thread_memory.THREAD_MEMORY.key])
-    return (c_int64 * scratch.NUM_KEPT).from_address(block + 8 * scratch.KEPT)
+    block = get_specific(thread_memory._words[thread_memory.ThreadMemory.key])
+    return (c_int64 * thread_memory.NUM_KEPT).from_address(block + 8 * thread_memory.ThreadBlock.kept)
 
 
 def in_a_thread(work):
@@ -152,7 +152,7 @@ def test_a_thread_that_does_not_use_it_shares_in_the_pool():
 def test_a_thread_whose_loops_may_wait_shares_in_the_pool():
     openmp = OpenMP(2)
     pool = Pool(openmp)
-    pool.words[pool_words.MAY_WAIT] = threading.get_ident()
+    pool.words[pool_words.Pool.may_wait] = threading.get_ident()
     openmp.use()
     for _ in range(3):
         assert pool.share(2) == ([*range(COUNT)], {threading.get_ident()})
@@ -177,7 +177,7 @@ def test_who_comes_late_gives_the_turn_away():
         loops = openmp.loops
         assert pool.share(2)[0] == [*range(COUNT)]
         turns.append(openmp.loops > loops)
-        words[launches.CLOCK] = 0
+        words[User.clock] = 0
     assert turns == [True, False, True, False, True]
 
 
@@ -187,18 +187,18 @@ def test_threads_that_sleep_or_have_ended_are_left_alone():
     words = pool.use()
     loops = openmp.loops
     sleeper.start()
-    words[launches.USED_AT], words[launches.LATE] = 0, 1
-    words[launches.CLOCK] = clock = time.pthread_getcpuclockid(sleeper.ident)
+    words[User.used_at], words[User.late] = 0, 1
+    words[User.clock] = clock = time.pthread_getcpuclockid(sleeper.ident)
     wait_until_asleep(clock)
     try:
         assert pool.share(2)[0] == [*range(COUNT)]
-        assert (openmp.loops, words[launches.CLOCK]) == (loops, clock)
+        assert (openmp.loops, words[User.clock]) == (loops, clock)
     finally:
         end.set()
         sleeper.join()
         wait_until_ended(clock)
     assert pool.share(2)[0] == [*range(COUNT)]
-    assert (openmp.loops, words[launches.CLOCK]) == (loops, 0)
+    assert (openmp.loops, words[User.clock]) == (loops, 0)
     assert pool.share(2)[0] == [*range(COUNT)]
     assert openmp.loops == loops + 1
-    assert words[launches.CLOCK] != 0
+    assert words[User.clock] != 0

@@ -4,8 +4,9 @@ import inspect
 
 import pytest
 
-from ep.cpu.threads import pool_words, thread_pool
-from tests.cpu.interleavings import Machine, Wrong, explore, functions
+from ep.cpu.threads import thread_pool
+from ep.cpu.threads.pool_words import Pool, Slot, Worker, slot_word, worker_word
+from tests.cpu.interleavings import Machine, Pointer, Wrong, explore, functions
 
 PARTS = 100  # contexts of launches start at this address, a word for each launch
 
@@ -24,18 +25,18 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2, late=
         _NUM_SLOTS=slots,
         MAX_THREADS=lanes,
         keep_away=lambda thread, mask: 1,
-        put_back=lambda mask, away: None,
+        put_back=lambda mask, now, away: None,
         find_openmp=lambda pool: None,
-        words_of_user=lambda pool: 0,
-        team_is_ready=lambda pool, words, lanes: late is not None,
-        team_thread=lambda pool, words: 0,
-        note_team=lambda words, is_late: None,
-        note_pool=lambda words, is_late: None,
+        user_of=lambda pool: 0,
+        team_is_ready=lambda pool, user, lanes: late is not None,
+        team_thread=lambda pool, user: 0,
+        note_team=lambda user, is_late: None,
+        note_pool=lambda user, is_late: None,
         range=lambda *numbers: range(*map(int, numbers)),
     )
 
     def start():
-        count, done, ended = lanes * chunks, {}, set()
+        count, done, ended, shared = lanes * chunks, {}, set(), Pointer(Pool, 0)
 
         def call_task(task, context, begin, end):
             if context in ended:
@@ -47,28 +48,27 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2, late=
 
         machine, left = Machine(call_task), [launchers]
         for number in range(8):
-            word = pool_words.SLOTS + number * pool_words.SLOT_WORDS + pool_words.WAIT_LOCK
-            machine.memory[8 * word] = 1000 + number
+            machine.memory[8 * slot_word(number, Slot.wait_lock)] = 1000 + number
         for number in range(1, lanes):
-            machine.memory[8 * pool_words.worker_lock(number)] = 2000 + number
+            machine.memory[8 * worker_word(number, Worker.sleep_lock)] = 2000 + number
 
         def launcher(number):
             for launch in range(launches):
                 context = PARTS * (number + 1) + launch
-                yield from code["_share"](0, 7, context, count, lanes, chunks)
+                yield from code["_share"](shared, 7, context, count, lanes, chunks)
                 missing = [part for part in range(count) if (context, part) not in done]
                 if missing:
                     raise Wrong(f"launch {context} has ended without its parts {missing}")
                 ended.add(context)
             left[0] -= 1
             if left[0] == 0:
-                yield from code["_work"](0, 0)
+                yield from code["_work"](shared, 0)
 
         def check():
             assert len(ended) == launchers * launches
 
-        of_workers = [code["_work"](0, number) for number in range(1, workers + 1)]
-        of_workers += [code["_take_part"](code["_slot"](0, 0), lanes, number) for number in range(workers + 1, lanes)]
+        of_workers = [code["_work"](shared, number) for number in range(1, workers + 1)]
+        of_workers += [code["_take_part"](shared.slots[0], lanes, number) for number in range(workers + 1, lanes)]
         return machine, of_workers + [launcher(number) for number in range(launchers)], check
 
     return start
@@ -86,7 +86,7 @@ def without_waiting(text):
     """Let a launch of OpenMP's end with its team."""
     words = "        note_team("
     assert words in text
-    return text.replace(words, f"        atomic_store(slot + 8 * OWNED, 0)\n        return\n{words}")
+    return text.replace(words, f"        atomic_store(slot.owned, 0)\n        return\n{words}")
 
 
 def test_a_late_worker_takes_part_in_a_launch_of_openmp():
@@ -98,11 +98,11 @@ def test_a_late_worker_takes_part_in_a_launch_of_openmp():
 @pytest.mark.parametrize(
     ("words", "others"),
     [
-        ("if _look_for_work(pool, number) or atomic_load(pool + 8 * STOP) != 0:", "if False:"),
-        ("if not (done and atomic_replace(slot + 8 * WAITING, 1, 0)):", "if True:"),
-        ("done = atomic_load(slot + 8 * DONE) == num_lanes * chunks_per_lane", "done = False"),
+        ("if _look_for_work(pool, number) or atomic_load(pool.stop) != 0:", "if False:"),
+        ("if not (done and atomic_replace(slot.waiting, 1, 0)):", "if True:"),
+        ("done = atomic_load(slot.done) == num_lanes * chunks_per_lane", "done = False"),
         ("if left <= 0:", "if left < 0:"),
-        ("atomic_replace(worker + 8 * ASLEEP, 1, 0)", "True"),
+        ("atomic_replace(worker.asleep, 1, 0)", "True"),
     ],
 )
 def test_mistakes_in_the_protocol_are_found(words, others):

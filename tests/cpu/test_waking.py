@@ -53,7 +53,7 @@ def keep(thread, mask):
 
 
 def back(mask, away):
-    put_back(mask, away)
+    put_back(mask, mask + 8 * MASK_WORDS, away)
     return 0
 
 

@@ -22,27 +22,14 @@ from __future__ import annotations
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_int, load_word, store_word
+from ep.common.native.fields import Int64
+from ep.common.native.words import load_int
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
 from ep.cpu.threads.atomic import atomic_load, atomic_store, pause
 from ep.cpu.threads.parallel import call_function, call_task
-from ep.cpu.threads.pool_words import (
-    ASLEEP,
-    KEY,
-    MAY_WAIT,
-    MOST_THREADS,
-    NAMES,
-    NUM_KEYS,
-    PARALLEL,
-    PART,
-    TEAM_THREAD,
-    WORKER_WORDS,
-    WORKERS,
-)
+from ep.cpu.threads.pool_words import Pool, User
 from ep.cpu.threads.scratch import give_back, kept, kept_words, take, thread_memory
-
-LATE, USED_AT, CLOCK, _TIME = range(4)  # of the words that a thread keeps; _TIME: two words, where a clock is read
 
 _SPIN: Final = 1_000_000  # nanoseconds for which the threads spin at least; GNU's do for 1 to 7 ms
 _READINGS: Final = 3  # of a clock that may stand still for a moment
@@ -81,11 +68,11 @@ def _read_clock(builder: Any, clock: Any, address: Any) -> Any:
 
 
 @jit
-def _nanoseconds(words, clock):
+def _nanoseconds(user: User, clock):
     """Return the time of a clock; -1 if there is no such clock."""
-    if _read_clock(clock, words + 8 * _TIME) != 0:
+    if _read_clock(clock, user.time) != 0:
         return -1
-    return load_word(words, _TIME) * 1_000_000_000 + load_word(words, _TIME + 1)
+    return user.time[0] * 1_000_000_000 + user.time[1]
 
 
 @jit
@@ -95,96 +82,96 @@ def _key_of_users(num_keys, set_num_threads):
     Return -1 if there is none.
     """
     block = thread_memory()
-    before, key = take(block, 8 * num_keys), 0
+    before, key = Int64.at(take(block, 8 * num_keys)), 0
     for i in range(num_keys):
-        store_word(before, i, kept(i))
+        before[i] = kept(i)
     call_task(set_num_threads, 1)
-    while key < num_keys and (load_word(before, key) != 0 or kept(key) == 0):
+    while key < num_keys and (before[key] != 0 or kept(key) == 0):
         key += 1
     give_back(block, before)
     return key if key < num_keys else -1
 
 
 @jit
-def find_openmp(pool):
+def find_openmp(pool: Pool):
     """Look whether OpenMP has been loaded, where it is to be used. The calling thread begins no loops."""
-    names = pool + 8 * NAMES
-    if load_word(names, 0) == 0 or load_word(pool, PARALLEL) != 0:
+    names = pool.names
+    if names[0] == 0 or pool.parallel != 0:
         return
-    parallel, thread = _function(load_word(names, 0)), _function(load_word(names, 1))
-    most, set_number = _function(load_word(names, 2)), _function(load_word(names, 3))
+    parallel, thread = _function(names[0]), _function(names[1])
+    most, set_number = _function(names[2]), _function(names[3])
     if parallel != 0 and thread != 0 and most != 0 and set_number != 0:
-        store_word(pool, PARALLEL, parallel)
-        store_word(pool, TEAM_THREAD, thread)
-        store_word(pool, MOST_THREADS, most)
-        atomic_store(pool + 8 * KEY, _key_of_users(load_word(pool, NUM_KEYS), set_number) + 1)
+        pool.parallel = parallel
+        pool.team_thread = thread
+        pool.most_threads = most
+        atomic_store(pool.key, _key_of_users(pool.num_keys, set_number) + 1)
 
 
 @jit
-def words_of_user(pool):
-    """Return the address of the words of this thread; 0 if it has not used OpenMP, or may not."""
-    key = atomic_load(pool + 8 * KEY)
-    if key == 0 or kept(key - 1) == 0 or load_word(pool, MAY_WAIT) == _this_thread():
-        return 0
-    return kept_words()
+def user_of(pool: Pool):
+    """Return what this thread keeps; null if it has not used OpenMP, or may not."""
+    key = atomic_load(pool.key)
+    if key == 0 or kept(key - 1) == 0 or pool.may_wait == _this_thread():
+        return User.at(0)
+    return User.at(kept_words())
 
 
 @jit
-def _spins(words, clock):
-    first = _nanoseconds(words, clock)
+def _spins(user: User, clock):
+    first = _nanoseconds(user, clock)
     if first < 0:  # the thread has ended
-        store_word(words, CLOCK, 0)
+        user.clock = 0
         return False
     for _ in range(_READINGS - 1):
-        if _nanoseconds(words, clock) != first:
+        if _nanoseconds(user, clock) != first:
             return True
         pause()
     return False
 
 
 @jit
-def team_is_ready(pool, words, num_lanes):
-    """Return whether a launch on `num_lanes` threads becomes a parallel loop of OpenMP. words: of this thread."""
-    if words == 0 or call_function(load_word(pool, MOST_THREADS)) < num_lanes:
+def team_is_ready(pool: Pool, user: User, num_lanes):
+    """Return whether a launch on `num_lanes` threads becomes a parallel loop of OpenMP. user: of this thread."""
+    if user == 0 or call_function(pool.most_threads) < num_lanes:
         return False
-    used_at = load_word(words, USED_AT)
-    if used_at != 0 and _nanoseconds(words, _MONOTONIC) - used_at < _SPIN:
+    used_at = user.used_at
+    if used_at != 0 and _nanoseconds(user, _MONOTONIC) - used_at < _SPIN:
         return True
-    late = load_word(words, LATE) != 0
-    if not late and atomic_load(pool + 8 * (WORKERS + WORKER_WORDS + ASLEEP)) == 0:
+    late = user.late != 0
+    if not late and atomic_load(pool.workers[1].asleep) == 0:
         return False
-    clock = load_word(words, CLOCK)
-    return late if clock == 0 else _spins(words, clock)
+    clock = user.clock
+    return late if clock == 0 else _spins(user, clock)
 
 
 @jit
-def run_team(pool, slot):
+def run_team(pool: Pool, slot):
     """Do the job of a slot as a parallel loop, on as many threads as PyTorch's next one will have."""
-    call_task(load_word(pool, PARALLEL), load_word(pool, PART), slot, 0, 0)
+    call_task(pool.parallel, pool.part, slot, 0, 0)
 
 
 @jit
-def note_pool(words, is_late):
+def note_pool(user: User, is_late):
     """Note whether the pool's workers, which were awake, were late at a launch of this thread."""
-    if words != 0:
-        store_word(words, LATE, is_late)
+    if user != 0:
+        user.late = 1 if is_late else 0
 
 
 @jit
-def note_team(words, is_late):
+def note_team(user: User, is_late):
     """Note that a launch has ended, and whether the other threads of OpenMP were late."""
-    store_word(words, USED_AT, 0 if is_late else _nanoseconds(words, _MONOTONIC))
+    user.used_at = 0 if is_late else _nanoseconds(user, _MONOTONIC)
     if is_late:
-        store_word(words, LATE, 0)  # the pool has its turn
+        user.late = 0  # the pool has its turn
 
 
 @jit
-def team_thread(pool, words):
+def team_thread(pool: Pool, user: User):
     """Return the number of this thread in its parallel loop. That of thread 1 notes its clock.
 
-    words: of the thread that began the loop.
+    user: of the thread that began the loop.
     """
-    number = call_function(load_word(pool, TEAM_THREAD))
-    if number == 1 and load_word(words, CLOCK) == 0 and _clock_of(_this_thread(), words + 8 * _TIME) == 0:
-        store_word(words, CLOCK, load_int(words + 8 * _TIME))
+    number = call_function(pool.team_thread)
+    if number == 1 and user.clock == 0 and _clock_of(_this_thread(), user.time) == 0:
+        user.clock = load_int(user.time)
     return number

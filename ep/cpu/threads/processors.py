@@ -8,7 +8,7 @@ the other's mask, and the other restores its mask once it is awake. On systems o
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
 from ep.cpu.threads.pool_words import MASK_WORDS
@@ -44,10 +44,10 @@ _read_mask, _write_mask = _of_mask("sched_getaffinity"), _of_mask("sched_setaffi
 
 
 @jit
-def keep_away(thread, mask):
+def keep_away(thread, mask: Int64):
     """Keep a sleeping thread from waking up on this processor.
 
-    mask: receives the thread's previous mask, and has room for another one behind it.
+    mask: receives the thread's previous mask.
 
     Return the value that `put_back` needs to restore the mask; 0 if the mask is unchanged, because the thread may not
     run on this processor anyway, or may run on no other.
@@ -56,26 +56,26 @@ def keep_away(thread, mask):
     if thread <= 0 or number < 0 or number >= MASK_WORDS * _BITS or _read_mask(thread, mask) != 0:
         return 0
     position, bit = number // _BITS, 1 << (number % _BITS)
-    word = load_word(mask, position)
+    word = mask[position]
     if word & bit == 0:
         return 0
-    store_word(mask, position, word & ~bit)
+    mask[position] = word & ~bit
     is_away = _write_mask(thread, mask) == 0  # fails if no processor is left
-    store_word(mask, position, word)
+    mask[position] = word
     return number + 1 if is_away else 0
 
 
 @jit
-def put_back(mask, away):
+def put_back(mask: Int64, now: Int64, away):
     """Restore the mask that the calling thread had before `keep_away`, unless other code has changed it since then.
 
-    away: the result of `keep_away`.
+    now: memory for another mask. away: the result of `keep_away`.
     """
-    now, position = mask + 8 * MASK_WORDS, (away - 1) // _BITS
+    position = (away - 1) // _BITS
     if _read_mask(0, now) != 0:
         return
-    store_word(now, position, load_word(now, position) | (1 << ((away - 1) % _BITS)))
+    now[position] = now[position] | (1 << ((away - 1) % _BITS))
     for i in range(MASK_WORDS):
-        if load_word(now, i) != load_word(mask, i):
+        if now[i] != mask[i]:
             return
     _write_mask(0, mask)

@@ -13,23 +13,21 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted
-from ep.common.native.words import load_word, store_word
+from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate
 from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
 from ep.cpu.threads.atomic import atomic_replace, atomic_store, yield_processor
-from ep.cpu.threads.thread_memory import BYTES, NAME, ThreadMemory, provide
+from ep.cpu.threads.thread_memory import BYTES, NAME, NUM_KEPT, ThreadBlock, ThreadMemory, provide
 
 provide()
 
 _LINE: Final = 64  # bytes of a cache line
-_NEXT, _IS_SPARE, KEPT = range(3)  # the words at the beginning of a block: where the part begins that is not taken
-NUM_KEPT: Final = _LINE // 8 - KEPT  # the words from KEPT on
 
 
 @emitted("int64")
 def _shared_words(builder: Any) -> Any:
-    """Return the address of the words ThreadMemory."""
+    """Return the address of the `ThreadMemory`."""
     words = builder.module.globals.get(NAME)
     if words is None:
         words = ir.GlobalVariable(builder.module, WORD, NAME)
@@ -50,56 +48,56 @@ def _keep(builder: Any, key: Any, address: Any) -> Any:
 
 
 @jit
-def _begin(block):
+def _begin(block: ThreadBlock):
     return (block + 2 * _LINE - 1) & -_LINE
 
 
 @separate
-def _new_block(words: ThreadMemory):
-    block, key = allocate(BYTES), words.key
+def _new_block(shared: ThreadMemory):
+    block, key = ThreadBlock.at(allocate(BYTES)), shared.key
     is_spare = block == 0
     if is_spare:
-        while not atomic_replace(words + 8 * ThreadMemory.taken, 0, 1):
+        while not atomic_replace(shared.taken, 0, 1):
             yield_processor()
-        block = words.spare
-    store_word(block, _NEXT, _begin(block))
-    store_word(block, _IS_SPARE, is_spare)
+        block = ThreadBlock.at(shared.spare)
+    block.next = _begin(block)
+    block.is_spare = 1 if is_spare else 0
     for i in range(NUM_KEPT):
-        store_word(block, KEPT + i, 0)
+        block.kept[i] = 0
     while _keep(key, block) != 0:  # the system has no memory for its table
         yield_processor()
     return block
 
 
 @separate
-def _return_spare(block):
-    words = ThreadMemory.at(_shared_words())
-    if load_word(block, _NEXT) == _begin(block):
-        _keep(words.key, 0)
-        atomic_store(words + 8 * ThreadMemory.taken, 0)
+def _return_spare(block: ThreadBlock):
+    shared = ThreadMemory.at(_shared_words())
+    if block.next == _begin(block):
+        _keep(shared.key, 0)
+        atomic_store(shared.taken, 0)
 
 
 @jit
 def thread_memory():
     """Return this thread's block, for `take` and `give_back`."""
-    words = ThreadMemory.at(_shared_words())
-    block = kept(words.key)
-    return block if block != 0 else _new_block(words)
+    shared = ThreadMemory.at(_shared_words())
+    block = ThreadBlock.at(kept(shared.key))
+    return block if block != 0 else _new_block(shared)
 
 
 @jit
-def take(block, size):
+def take(block: ThreadBlock, size):
     """Take `size` bytes, a number of whole cache lines, and return the address of the first one."""
-    place = load_word(block, _NEXT)
-    store_word(block, _NEXT, place + size)
-    return place
+    taken = block.next
+    block.next = taken + size
+    return taken
 
 
 @jit
-def give_back(block, place):
-    """Give back what was taken at `place`, and all that was taken after it."""
-    store_word(block, _NEXT, place)
-    if load_word(block, _IS_SPARE) != 0:
+def give_back(block: ThreadBlock, taken):
+    """Give back what was taken at an address, and all that was taken after it."""
+    block.next = taken
+    if block.is_spare != 0:
         _return_spare(block)
 
 
@@ -107,7 +105,7 @@ def give_back(block, place):
 def kept_words():
     """Return the address of NUM_KEPT words that this thread keeps, 0 at first; 0 if there is no memory for them."""
     block = thread_memory()
-    if load_word(block, _IS_SPARE) != 0:
-        give_back(block, load_word(block, _NEXT))
-        return 0
-    return block + 8 * KEPT
+    if block.is_spare != 0:
+        give_back(block, block.next)
+        return Int64.at(0)
+    return block.kept

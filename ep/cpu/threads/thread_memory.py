@@ -9,18 +9,30 @@ from typing import Final
 
 import numpy as np
 
-from ep.common.native.fields import word
+from ep.common.native.fields import address, word, words
 from ep.common.native.machine_code import name_function
 from ep.common.native.record import Record
+
+NUM_KEPT: Final = 6
 
 BYTES: Final = 2**17
 """The memory of a thread; more than all that tasks which call each other take of it together."""
 
 
 class ThreadMemory(Record):
+    """What all threads share to find the memory of each. `taken` is read and written by atomic operations."""
+
     key = word()  # of POSIX threads: it leads each thread to its memory
-    spare = word()  # memory for a thread that gets none
-    taken = word()  # 1 while a thread has it
+    spare = address()  # memory for a thread that gets none
+    taken = words(1)  # 1 while a thread has it
+
+
+class ThreadBlock(Record):
+    """The beginning of a thread's memory: a cache line that only this thread writes."""
+
+    next = address()  # where the part begins that is not taken
+    is_spare = word()
+    kept = words(NUM_KEPT)  # what the thread keeps from launch to launch
 
 
 NAME: Final = "ep.thread_memory"

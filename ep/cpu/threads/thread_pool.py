@@ -23,7 +23,6 @@ from functools import cache
 from typing import Final
 
 from ep.common.environment import MAX_THREADS
-from ep.common.native.words import load_word, store_word
 from ep.cpu.compile.compiler import compile_task, compile_tasks
 from ep.cpu.compile.jit import jit
 from ep.cpu.threads.atomic import (
@@ -36,36 +35,9 @@ from ep.cpu.threads.atomic import (
     release_lock,
     yield_processor,
 )
-from ep.cpu.threads.openmp import find_openmp, note_pool, note_team, run_team, team_is_ready, team_thread, words_of_user
+from ep.cpu.threads.openmp import find_openmp, note_pool, note_team, run_team, team_is_ready, team_thread, user_of
 from ep.cpu.threads.parallel import call_task
-from ep.cpu.threads.pool_words import (
-    ASLEEP,
-    AWAY,
-    CHUNKS_PER_LANE,
-    COUNT,
-    DONE,
-    FIRST_DONE,
-    LANES,
-    LINE,
-    MASK,
-    NUM_LANES,
-    NUM_SLOTS,
-    OPEN,
-    OWNED,
-    POOL,
-    SLEEP_LOCK,
-    SLOT_WORDS,
-    SLOTS,
-    STOP,
-    TASK,
-    THREAD,
-    WAIT_LOCK,
-    WAITING,
-    WORDS,
-    WORKER_WORDS,
-    WORKERS,
-    Context,
-)
+from ep.cpu.threads.pool_words import NUM_SLOTS, Pool, Slot
 from ep.cpu.threads.processors import keep_away, put_back
 
 _LOOKS: Final = 10_000  # before sleeping, in 0.7 ms: a worker looks for work, or an owner for the last chunks
@@ -73,45 +45,35 @@ _LOOKS_PER_YIELD: Final = 16  # the thread that this one waits for may need this
 
 
 @jit
-def _slot(pool, number):
-    return pool + 8 * (SLOTS + number * SLOT_WORDS)
-
-
-@jit
-def _worker(pool, number):
-    return pool + 8 * (WORKERS + number * WORKER_WORDS)
-
-
-@jit
-def _take_part(slot, num_lanes, own_lane):
+def _take_part(slot: Slot, num_lanes, own_lane):
     """Take chunks while there are any, those of `own_lane` first, and run the task on them."""
     done = 0
     for turn in range(num_lanes):
         lane = (own_lane + turn) % num_lanes
-        left_over = slot + 8 * (LANES + lane * LINE)
+        left_over = slot.lanes[lane].left
         while atomic_load(left_over) > 0:
             left = atomic_add(left_over, -1)
             if left <= 0:
                 break
-            count, per_lane = load_word(slot, COUNT), load_word(slot, CHUNKS_PER_LANE)
-            num_chunks = load_word(slot, NUM_LANES) * per_lane
+            count, per_lane = slot.count, slot.chunks_per_lane
+            num_chunks = slot.num_lanes * per_lane
             chunk = lane * per_lane + per_lane - left
             begin, end = count * chunk // num_chunks, count * (chunk + 1) // num_chunks
-            call_task(load_word(slot, TASK), load_word(slot, Context), begin, end)
+            call_task(slot.task, slot.context, begin, end)
             done += 1
     if done > 0:
-        num_chunks = load_word(slot, NUM_LANES) * load_word(slot, CHUNKS_PER_LANE)
-        if atomic_add(slot + 8 * DONE, done) + done == num_chunks and atomic_replace(slot + 8 * WAITING, 1, 0):
-            release_lock(load_word(slot, WAIT_LOCK))
+        num_chunks = slot.num_lanes * slot.chunks_per_lane
+        if atomic_add(slot.done, done) + done == num_chunks and atomic_replace(slot.waiting, 1, 0):
+            release_lock(slot.wait_lock)
     return done
 
 
 @jit
-def _wake(pool, number):
-    worker = _worker(pool, number)
-    if atomic_load(worker + 8 * ASLEEP) == 1 and atomic_replace(worker + 8 * ASLEEP, 1, 0):
-        store_word(worker, AWAY, keep_away(load_word(worker, THREAD), worker + 8 * MASK))
-        release_lock(load_word(worker, SLEEP_LOCK))
+def _wake(pool: Pool, number):
+    worker = pool.workers[number]
+    if atomic_load(worker.asleep) == 1 and atomic_replace(worker.asleep, 1, 0):
+        worker.away = keep_away(worker.thread, worker.mask)
+        release_lock(worker.sleep_lock)
         return True
     return False
 
@@ -139,101 +101,101 @@ def _looked(looks):
 
 
 @jit
-def _look_for_work(pool, number):
+def _look_for_work(pool: Pool, number):
     """Take part in the jobs that have a lane for worker `number`. Return whether there was one."""
     found = False
     for slot in range(NUM_SLOTS):
-        num_lanes = atomic_load(pool + 8 * (OPEN + slot))
+        num_lanes = atomic_load(pool.open[slot])
         if num_lanes > number:
             _wake_next(pool, number, num_lanes)
-            found |= _take_part(_slot(pool, slot), num_lanes, number) > 0
+            found |= _take_part(pool.slots[slot], num_lanes, number) > 0
     return found
 
 
 @jit
-def _stop(pool):
-    atomic_store(pool + 8 * STOP, 1)
+def _stop(pool: Pool):
+    atomic_store(pool.stop, 1)
     for number in range(MAX_THREADS):
         _wake(pool, number)
 
 
-def _work(pool, number):
+def _work(pool: Pool, number):
     if number == 0:
         _stop(pool)
         return
-    worker = _worker(pool, number)
+    worker = pool.workers[number]
     looks = 0
     if number == 1:
         find_openmp(pool)
-    while atomic_load(pool + 8 * STOP) == 0:
+    while atomic_load(pool.stop) == 0:
         if _look_for_work(pool, number):
             looks = 0
         elif looks < _LOOKS:
             looks = _looked(looks)
         else:
             looks = 0
-            atomic_store(worker + 8 * ASLEEP, 1)
+            atomic_store(worker.asleep, 1)
             awake = False
-            if _look_for_work(pool, number) or atomic_load(pool + 8 * STOP) != 0:
-                awake = atomic_replace(worker + 8 * ASLEEP, 1, 0)
+            if _look_for_work(pool, number) or atomic_load(pool.stop) != 0:
+                awake = atomic_replace(worker.asleep, 1, 0)
             if not awake:
-                acquire_lock(load_word(worker, SLEEP_LOCK))
-                away = load_word(worker, AWAY)
+                acquire_lock(worker.sleep_lock)
+                away = worker.away
                 if away != 0:
-                    put_back(worker + 8 * MASK, away)
+                    put_back(worker.mask, worker.now, away)
                 _look_for_work(pool, number)
             if number == 1:
                 find_openmp(pool)
 
 
-def _share(pool, task, context, count, num_lanes, chunks_per_lane):
+def _share(pool: Pool, task, context, count, num_lanes, chunks_per_lane):
     number = 0
-    while number < NUM_SLOTS and not atomic_replace(_slot(pool, number) + 8 * OWNED, 0, 1):
+    while number < NUM_SLOTS and not atomic_replace(pool.slots[number].owned, 0, 1):
         number += 1
     if number == NUM_SLOTS:
         call_task(task, context, 0, count)
         return
-    slot = _slot(pool, number)
-    store_word(slot, TASK, task)
-    store_word(slot, Context, context)
-    store_word(slot, COUNT, count)
-    store_word(slot, NUM_LANES, num_lanes)
-    store_word(slot, CHUNKS_PER_LANE, chunks_per_lane)
-    atomic_store(slot + 8 * DONE, 0)
+    slot = pool.slots[number]
+    slot.task = task
+    slot.context = context
+    slot.count = count
+    slot.num_lanes = num_lanes
+    slot.chunks_per_lane = chunks_per_lane
+    atomic_store(slot.done, 0)
     for lane in range(num_lanes):
-        atomic_store(slot + 8 * (LANES + lane * LINE), chunks_per_lane)
-    words = words_of_user(pool)
-    if team_is_ready(pool, words, num_lanes):
-        store_word(slot, POOL, pool)
-        store_word(slot, WORDS, words)
+        atomic_store(slot.lanes[lane].left, chunks_per_lane)
+    user = user_of(pool)
+    if team_is_ready(pool, user, num_lanes):
+        slot.pool = pool
+        slot.user = user
         run_team(pool, slot)
-        note_team(words, load_word(slot, FIRST_DONE) >= 2 * chunks_per_lane)
+        note_team(user, slot.first_done >= 2 * chunks_per_lane)
     else:
-        atomic_store(pool + 8 * (OPEN + number), num_lanes)
+        atomic_store(pool.open[number], num_lanes)
         woken = _wake_next(pool, 0, num_lanes)
         first_done = _take_part(slot, num_lanes, 0)
-        atomic_store(pool + 8 * (OPEN + number), 0)
+        atomic_store(pool.open[number], 0)
         if not woken:
-            note_pool(words, first_done >= 2 * chunks_per_lane)
+            note_pool(user, first_done >= 2 * chunks_per_lane)
     looks = 0
-    while atomic_load(slot + 8 * DONE) != num_lanes * chunks_per_lane:
+    while atomic_load(slot.done) != num_lanes * chunks_per_lane:
         if looks < _LOOKS:
             looks = _looked(looks)
         else:
-            atomic_store(slot + 8 * WAITING, 1)
-            done = atomic_load(slot + 8 * DONE) == num_lanes * chunks_per_lane
-            if not (done and atomic_replace(slot + 8 * WAITING, 1, 0)):
-                acquire_lock(load_word(slot, WAIT_LOCK))
-    atomic_store(slot + 8 * OWNED, 0)
+            atomic_store(slot.waiting, 1)
+            done = atomic_load(slot.done) == num_lanes * chunks_per_lane
+            if not (done and atomic_replace(slot.waiting, 1, 0)):
+                acquire_lock(slot.wait_lock)
+    atomic_store(slot.owned, 0)
 
 
-def _part(slot):
-    number = team_thread(load_word(slot, POOL), load_word(slot, WORDS))
-    num_lanes = load_word(slot, NUM_LANES)
+def _part(slot: Slot):
+    number = team_thread(slot.pool, slot.user)
+    num_lanes = slot.num_lanes
     if number < num_lanes:
         done = _take_part(slot, num_lanes, number)
         if number == 0:
-            store_word(slot, FIRST_DONE, done)
+            slot.first_done = done
 
 
 @cache

@@ -15,7 +15,7 @@ import numpy as np
 from ep.common.environment import MAX_THREADS
 from ep.common.native_lock import new_taken_lock
 from ep.cpu.shared.settings import Settings
-from ep.cpu.threads import pool_words
+from ep.cpu.threads.pool_words import NUM_SLOTS, Pool, Slot, Worker, slot_word, worker_word
 from ep.include.process import Rank, exclusively, main_thread_may_wait, new_lock, start_thread
 
 _LINE_BYTES: Final = 64
@@ -36,9 +36,9 @@ class Workers:
     def __init__(self, code: Sequence[int]) -> None:
         """code: the addresses of the tasks of threads, `thread_pool.work`."""
         work, self._part = code
-        words = np.zeros(pool_words.NUM_WORDS + _LINE_BYTES // 8, np.int64)
+        words = np.zeros(Pool.num_words + _LINE_BYTES // 8, np.int64)
         start = -words.ctypes.data % _LINE_BYTES // 8
-        self._pool = words[start : start + pool_words.NUM_WORDS]
+        self._pool = words[start : start + Pool.num_words]
         self.address: int = self._pool.ctypes.data
         self._threads: list[threading.Thread] = []
         self._lock = new_lock(Rank.WORKERS)
@@ -54,13 +54,13 @@ class Workers:
         with self._lock:
             while len(self._threads) < min(num_threads, MAX_THREADS) - 1:
                 number = len(self._threads) + 1
-                self._pool[pool_words.worker_lock(number)] = new_taken_lock()
+                self._pool[worker_word(number, Worker.sleep_lock)] = new_taken_lock()
                 try:
                     thread = start_thread(self._work, (self.address, number), name=f"ep-{number}")
                 except RuntimeError:  # no more threads, or the interpreter is ending: fewer threads share
                     return
                 self._threads.append(thread)
-                self._pool[pool_words.worker_thread(number)] = thread.native_id or 0
+                self._pool[worker_word(number, Worker.thread)] = thread.native_id or 0
 
     def stop(self) -> None:
         """End the threads. A launch in progress continues alone, and so do later ones."""
@@ -73,13 +73,13 @@ class Workers:
 
     def _reset(self) -> None:
         self._pool[:] = 0
-        for word in pool_words.OWNER_LOCKS:
-            self._pool[word] = new_taken_lock()
+        for number in range(NUM_SLOTS):
+            self._pool[slot_word(number, Slot.wait_lock)] = new_taken_lock()
         if sys.platform == "linux":
-            self._pool[pool_words.NAMES :][: len(_NAMES)] = [ctypes.addressof(name) for name in _NAMES]
-            self._pool[pool_words.PART], self._pool[pool_words.NUM_KEYS] = self._part, os.sysconf("SC_THREAD_KEYS_MAX")
+            self._pool[Pool.names :][: len(_NAMES)] = [ctypes.addressof(name) for name in _NAMES]
+            self._pool[Pool.part], self._pool[Pool.num_keys] = self._part, os.sysconf("SC_THREAD_KEYS_MAX")
             if main_thread_may_wait():
-                self._pool[pool_words.MAY_WAIT] = threading.main_thread().ident
+                self._pool[Pool.may_wait] = threading.main_thread().ident
 
     def _start_again(self) -> None:
         """Reset the pool in a forked child, and drop the parent's threads and their jobs."""
