@@ -168,10 +168,8 @@ class MappedProductPlan(StridedPlan):
                 int(words[ProductLoops.row_parts] * words[ProductLoops.column_parts]), product.m
             )
             words[ProductLoops.column_parts] = 1
-        row_parts, others = (
-            int(words[ProductLoops.row_parts]),
-            int(words[ProductLoops.column_parts]) * product.batches.size,
-        )
+        row_parts = int(words[ProductLoops.row_parts])
+        others = int(words[ProductLoops.column_parts]) * product.batches.size
         if product.m > 1 and product.n > 1 and words[ProductLoops.depth_parts] == 1:
             num_values = product.m * product.n * product.batches.size
             while (

@@ -295,10 +295,8 @@ class StagesPlan(StridedPlan):
         made = StridedWords(len(places))
         words, steps = made.words, set_walk(made.words, dims, walks, [place.data_type.itemsize for place in places])
         for k, place in enumerate(places):
-            words[word_of(k, StridedOperand.rows)], words[word_of(k, StridedOperand.row_bytes)] = (
-                place.rows,
-                place.row_bytes,
-            )
+            words[word_of(k, StridedOperand.rows)] = place.rows
+            words[word_of(k, StridedOperand.row_bytes)] = place.row_bytes
         streamed = None
         if self._places.streams and not reduced:
             may_stream = not sums and writes_lines(structure, steps)

@@ -129,12 +129,8 @@ class _Exponentials:
         @inlined
         def second(src0, src1, kept, count, padded, numbers, row, parts, part, record, ahead, at):
             number = 0
-            largest, c, shift, lowest = (
-                load(numbers, row),
-                load(numbers, ROWS + row),
-                load(numbers, 2 * ROWS + row),
-                load(numbers, 3 * ROWS + row),
-            )
+            largest, c = load(numbers, row), load(numbers, ROWS + row)
+            shift, lowest = load(numbers, 2 * ROWS + row), load(numbers, 3 * ROWS + row)
             for begin in range(0, count, _BLOCK):
                 src, width, is_first = src0 + begin * size, min(_BLOCK, count - begin), begin == 0
                 place = at + begin

@@ -198,11 +198,8 @@ class _Probe:
         if num_sources == _READ:
             buffers[2] = self._sink.ctypes.data
         words = self._context
-        words[Context.dst], words[Context.state], words[Context.streaming] = (
-            buffers[0],
-            self._state.words.ctypes.data,
-            streaming,
-        )
+        words[Context.dst], words[Context.state] = buffers[0], self._state.words.ctypes.data
+        words[Context.streaming] = streaming
         words[Context.dst_count], words[Context.dst_size], words[Context.num_sources] = count, _SIZE, num_sources
         for source, address in enumerate(buffers[1:]):
             place = Context.sources + SOURCE_WORDS * source

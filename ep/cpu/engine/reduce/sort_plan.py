@@ -1,4 +1,4 @@
-"""The memory layouts of ArgSort: the plan of a launch, which follows from its sizes, and the launch state."""
+"""The records of ArgSort: the plan of a launch, which follows from its sizes, and the launch state."""
 
 from __future__ import annotations
 

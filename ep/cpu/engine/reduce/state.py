@@ -1,4 +1,4 @@
-"""The memory layouts of reductions."""
+"""The records of reductions."""
 
 from __future__ import annotations
 
