@@ -225,7 +225,7 @@ def test_what_many_elementary_functions_compute(rng):
 def test_the_memory_of_a_thread_is_enough():
     """It is, even if all that tasks ever take of it were taken at once."""
     taken = (
-        *(stages._SCRATCH, stages._PLACES_BYTES, 2 * walk.TILE_BYTES, 2 * narrow_segments.FOUND_BYTES),
+        *(stages._SCRATCH, stages._OPERANDS_BYTES, 2 * walk.TILE_BYTES, 2 * narrow_segments.FOUND_BYTES),
         *(row_passes._KEPT_BYTES, row_passes._MEMORY_BYTES, row_passes.RECORD_VECTOR * row_passes.ROWS),
         *(TILE_BYTES, BUFFER_BYTES, transposition._NEAR_BYTES, pad._TILE_BYTES, streaming._TILE),
         *(mapped._MOST_BYTES, mapped._PLACES_BYTES),
