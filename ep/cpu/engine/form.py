@@ -14,7 +14,7 @@ from ep.common.native.fields import records, word, words
 from ep.common.native.object_layout import READABLE, WRITABLE
 from ep.common.native.record import Record
 from ep.common.primitive.signature import Signature
-from ep.cpu.engine.loop_nest import plan_layout
+from ep.cpu.engine.loop_nest import plan_record
 from ep.cpu.shared.context import MAX_SOURCES
 from ep.cpu.shared.listed import MAX_NUMBERS
 from ep.cpu.shared.state import TYPE_WORDS
@@ -85,7 +85,7 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
         raise ValueError(f"{len(signature.written)} operands are written; compiled checks know one")
     words = np.zeros(Form.num_words, np.int64)
     (written,) = signature.written
-    fields = None if plan is None else plan_layout(plan, signature)
+    fields = None if plan is None else plan_record(plan, signature)
     values = {
         "num_operands": len(signature.operands),
         "written": written,

@@ -21,7 +21,7 @@ _WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
 
 
 @cache
-def plan_layout(base: Any, signature: Signature) -> Any:
+def plan_record(base: Any, signature: Signature) -> Any:
     """Return the class of an engine's records, extended by the fields that the compiled check of a launch reads.
 
     sizes: the sizes of the signature. in_place: whether the walks of all operands are the same.
@@ -63,7 +63,7 @@ class LoopNest(Words):
         base: the class of the engine's records.
         signature: of the launches; None for a plan that only other plans refer to.
         """
-        self.fields = base if signature is None else plan_layout(base, signature)
+        self.fields = base if signature is None else plan_record(base, signature)
         # what Words.__init__ does: a call of it would take longer
         self.words, self.addresses = np.zeros(self.fields.num_words, np.int64), self.fields.addresses
         ALL.add(ref(self, ALL.discard))

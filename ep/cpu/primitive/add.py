@@ -24,7 +24,7 @@ from ep.include.stream import Stream
 class AddImpl(CpuPrimitive, Add):
     # all srcs have the same type, and compiled code receives them in a tuple
     signature = Signature((reads("srcs", 0, "count"), *signatures.add(0).operands), signatures.add(0).sizes)
-    state_layout = MapState
+    state_record = MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.add import add_launcher

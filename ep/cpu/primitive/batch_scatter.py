@@ -20,7 +20,7 @@ from ep.include.stream import Stream
 
 @implements(BatchScatterFactory, on=DeviceType.kCPU, keys=BATCH_SCATTER)
 class BatchScatterImpl(CpuPrimitive, BatchScatter):
-    signature, state_layout = signatures.BATCH_SCATTER, SegmentState
+    signature, state_record = signatures.BATCH_SCATTER, SegmentState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.scatter import scatter_launcher

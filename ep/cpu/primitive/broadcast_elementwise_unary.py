@@ -30,7 +30,7 @@ _MOVES: Final = frozenset(
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_UNARY - _MOVES)
 class BroadcastElementwiseUnaryImpl(StridedPrimitive, BroadcastElementwiseUnary):
-    signature, state_layout, number_operands = signatures.BROADCAST_ELEMENTWISE_UNARY, MapState, ("src",)
+    signature, state_record, number_operands = signatures.BROADCAST_ELEMENTWISE_UNARY, MapState, ("src",)
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.elementwise import broadcast_launcher

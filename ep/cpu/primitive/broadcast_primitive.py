@@ -19,7 +19,7 @@ from ep.include.primitive.primitive import Request
 class BroadcastPrimitive(PlannedPrimitive):
     """A primitive of the map engine over a broadcast walk; an operand with dims () may be a plain number."""
 
-    state_layout = MapState
+    state_record = MapState
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

@@ -46,7 +46,7 @@ class CpuPrimitive(Launchable, Primitive):
     """
 
     signature: ClassVar[Signature]
-    state_layout: ClassVar[Any] = State
+    state_record: ClassVar[Any] = State
     number_operands: ClassVar[tuple[str, ...]] = ()
     """Operands that may be numbers in Launch, in its order. Compiled code receives arrays of one element."""
     convert_number: ClassVar[staticmethod[[Any, DataType, str], Any]] = staticmethod(convert_value)
@@ -64,7 +64,7 @@ class CpuPrimitive(Launchable, Primitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._types: Any = self._data_types(request)
-        self._state = LaunchState(self.state_layout, self._types)
+        self._state = LaunchState(self.state_record, self._types)
         self._state.set_types(CpuStream)
         self._state.set(written=id(self._written))
         self._forget()
@@ -129,7 +129,7 @@ class CpuPrimitive(Launchable, Primitive):
         """Store the form of the launches, and the launcher to call, for compiled code."""
         from ep.cpu.engine.entry import install_entering
 
-        expected = self.signature, self.state_layout, launcher.plan, launcher.many
+        expected = self.signature, self.state_record, launcher.plan, launcher.many
         form = launch_form(*expected, self._written, self.number_operands) if self._written else check_form(*expected)
         install_entering()
         self._state.set(launcher=launcher.address)

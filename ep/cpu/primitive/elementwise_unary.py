@@ -19,7 +19,7 @@ from ep.include.stream import Stream
 class CpuUnary(CpuPrimitive):
     """The base class of ElementwiseUnary and Cast."""
 
-    signature, state_layout = signatures.ELEMENTWISE_UNARY, MapState
+    signature, state_record = signatures.ELEMENTWISE_UNARY, MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.elementwise import unary_launcher

@@ -17,7 +17,7 @@ from ep.include.primitive.primitive import Request
 class GatherPrimitive(CpuPrimitive):
     """Gather is BatchGather of one batch."""
 
-    signature, state_layout = signatures.BATCH_GATHER, GatherState
+    signature, state_record = signatures.BATCH_GATHER, GatherState
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

@@ -22,7 +22,7 @@ from ep.include.stream import Stream
 @implements(OneHotFactory, on=DeviceType.kCPU, keys=ONE_HOT)
 class OneHotImpl(PlannedPrimitive, OneHot):
     number_operands = "on_value", "off_value"
-    signature, state_layout = signatures.ONE_HOT.with_numbers(1, *number_operands), MapState
+    signature, state_record = signatures.ONE_HOT.with_numbers(1, *number_operands), MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.kernels.one_hot import one_hot_launcher

@@ -20,7 +20,7 @@ _NUMBERS: Final = "alpha", "beta"
 class ProductPrimitive(CpuPrimitive):
     """A primitive of the product engine. Compiled code receives alpha and beta as operands."""
 
-    state_layout, number_operands = ProductState, _NUMBERS
+    state_record, number_operands = ProductState, _NUMBERS
 
     def _compile_variants(self) -> None:
         super()._compile_variants()

@@ -23,7 +23,7 @@ from ep.include.stream import Stream
 
 @implements(ReduceFactory, on=DeviceType.kCPU, keys=REDUCE)
 class ReduceImpl(ReducePrimitive):
-    signature, state_layout = signatures.REDUCE, ReduceState
+    signature, state_record = signatures.REDUCE, ReduceState
 
     def __init__(self, request: Request) -> None:
         self.op, (self.data_type,) = request.op, request.dtypes  # type: ignore[assignment, misc]

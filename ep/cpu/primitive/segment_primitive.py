@@ -15,7 +15,7 @@ from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 class SegmentPrimitive(CpuPrimitive):
     """UnsortedSegmentSum is BatchUnsortedSegmentSum of one batch."""
 
-    signature, state_layout = signatures.BATCH_UNSORTED_SEGMENT_SUM, SegmentState
+    signature, state_record = signatures.BATCH_UNSORTED_SEGMENT_SUM, SegmentState
 
     def _compile(self) -> Launcher:
         from ep.cpu.engine.reduce.segments import segment_launcher

@@ -15,7 +15,7 @@ from ep.include.primitive.primitive import Request
 class SortPrimitive(PlannedPrimitive):
     """The base class of ArgSort, which has its compiled code."""
 
-    state_layout, _in_parts = SortState, True
+    state_record, _in_parts = SortState, True
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

@@ -20,7 +20,7 @@ from ep.include.stream import Stream
 class CpuFill(CpuPrimitive):
     """The base class of Fill and TensorFill: compiled code receives the element in an array."""
 
-    state_layout = MapState
+    state_record = MapState
 
     def _compile(self) -> Launcher:
         from ep.cpu.engine.map.entry import map_launcher

@@ -11,7 +11,7 @@ from typing import Final
 
 from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
-from ep.cpu.engine.map.plan import TILE_BYTES, map_layout
+from ep.cpu.engine.map.plan import TILE_BYTES, map_record
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.engine.move.plan import MoveLoops
 from ep.cpu.engine.odometer import first_row
@@ -22,7 +22,7 @@ from ep.cpu.threads.parallel import call_task
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.primitive import kMaxNumDims
 
-_FIELDS: Final = map_layout(1)
+_FIELDS: Final = map_record(1)
 _MOST_LINES: Final = 4  # the most cache lines of a row of src in a block; processors prefetch long runs better
 
 

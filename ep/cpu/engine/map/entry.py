@@ -8,7 +8,7 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.map import walk
-from ep.cpu.engine.map.plan import map_layout
+from ep.cpu.engine.map.plan import map_record
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.shared.context import LATER
 from ep.cpu.shared.state import LaunchState
@@ -33,4 +33,4 @@ def walk_launcher(signature: Signature, state: LaunchState, row_kernel: int) -> 
     """Return the launcher of a primitive whose launches have a `MapPlan`."""
     num_sources = len(signature.operands) - 1
     state.set(task=walk.walk(num_sources), row_kernel=row_kernel)
-    return launcher("map.walk", walk.launch_walk, map_layout(num_sources))
+    return launcher("map.walk", walk.launch_walk, map_record(num_sources))

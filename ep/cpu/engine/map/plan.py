@@ -48,7 +48,7 @@ _SHORT_BYTES: Final = 32
 
 
 @cache
-def map_layout(num_sources: int) -> Any:
+def map_record(num_sources: int) -> Any:
     """Return the class of the records of plans for `num_sources` operands that are read.
 
     strides: those of each operand, in elements; in a walk by blocks, followed by those of dst.
@@ -79,7 +79,7 @@ class MapPlan(LoopNest):
         reads contiguous elements only. All other walks proceed in tiles: each operand that is not in the order of the
         walk is copied to a tile.
         """
-        fields = map_layout(len(strides))
+        fields = map_record(len(strides))
         super().__init__(fields, signature)
         dims, *steps = simplify_walk(dims, *strides, *(() if dst_strides is None else (dst_strides,)))
         self.set_words(fields.dims, dims)
@@ -114,7 +114,7 @@ class BlockPlan(LoopNest):
         crossed: see MapLoops. data_types: as for `MapPlan`.
         """
         src_type, dst_type = data_types
-        fields, size = map_layout(1), src_type.itemsize
+        fields, size = map_record(1), src_type.itemsize
         super().__init__(fields, signature)
         fill = MovePlan(walk, size, RunWriter("transpose_tile", size), streamed_unit(walk, size))
         count = math.prod(walk.dims)

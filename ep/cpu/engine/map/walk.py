@@ -16,7 +16,7 @@ from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.map.blocks import walk_blocks
 from ep.cpu.engine.map.inner_loop import InnerContext
-from ep.cpu.engine.map.plan import TILE_BYTES, MapLoops, map_layout
+from ep.cpu.engine.map.plan import TILE_BYTES, MapLoops, map_record
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.engine.move.plan import MoveLoops
 from ep.cpu.engine.odometer import first_row, next_row
@@ -77,7 +77,7 @@ def walk(num_sources: int) -> int:
 @cache
 def _walk_tiles(num_sources: int) -> Any:
     """Return the function that walks by tiles."""
-    fields = map_layout(num_sources)
+    fields = map_record(num_sources)
     # a row kernel of two operands has its own context, and takes a number of rows in place of `begin`
     has_two = num_sources == 2
     row_class, lead = (InnerContext, 1) if has_two else (Context, 0)
@@ -167,7 +167,7 @@ def _walk_of_one() -> Any:
 
 
 def _walk_of_two() -> Any:
-    fields = map_layout(2)
+    fields = map_record(2)
     walk_tiles = _walk_tiles(2)
 
     @jit
