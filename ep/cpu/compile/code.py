@@ -29,8 +29,9 @@ class Code:
 
     def call(self, function: Any, arguments: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, Any]:
         """Compile a function for arguments of these Numba types and call it; return the result and its type."""
-        function.compiled.compile(tuple(kinds))
-        compiled = function.compiled.overloads[tuple(kinds)]
+        parameters = function.compiled.parameter_types(kinds)
+        function.compiled.compile(parameters)
+        compiled = function.compiled.overloads[parameters]
         self.library.add_linking_library(compiled.library)
         described = compiled.fndesc
         called = self.context.declare_function(self.builder.module, described)

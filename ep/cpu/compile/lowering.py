@@ -224,11 +224,15 @@ class _OfNumbers(CPUDispatcher):
         self._declared = argument_types(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
+        return super().get_call_template(self.parameter_types(args), kws)
+
+    def parameter_types(self, args: Any) -> tuple[Any, ...]:
+        """Return the types of the parameters for arguments of these types."""
         given = [types.unliteral(kind) for kind in args]
         for number, (kind, expected) in enumerate(zip(given, self._declared, strict=False)):
             if isinstance(expected, Pointer) and isinstance(kind, Pointer | types.Integer):
                 given[number] = expected
-        return super().get_call_template(tuple(given), kws)
+        return tuple(given)
 
 
 def dispatcher(function: Callable[..., Any], pipeline: type[compiler.CompilerBase], options: Mapping[str, Any]) -> Any:

@@ -7,7 +7,7 @@ from ep.common.native.objects import TupleObject
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import array_data, array_of_bytes
-from ep.cpu.engine.form import OF_BYTES, OF_PLAN, Form, FormOperand
+from ep.cpu.engine.form import OF_BYTES, OF_PLAN, CheckForm, FormOperand
 from ep.cpu.lines.inline_copy import copy_bytes
 from ep.cpu.shared.context import MAX_SOURCES, NONE, Context, Source
 from ep.cpu.shared.listed import MAX_NUMBERS, Noted
@@ -55,7 +55,7 @@ def _set_context(context: Context, dst, state, plan, count, size, num_sources):
 
 
 @jit
-def _check_many(state: State, form: Form, numbers: Int64, operands: Int64, context: Context):
+def _check_many(state: State, form: CheckForm, numbers: Int64, operands: Int64, context: Context):
     """Check a tuple of similar operands and the written one; return the bytes, or -1, and whether a source is dst."""
     srcs, count = TupleObject.at(operands[0]), numbers[0]
     if srcs.type != state.tuple_type:
@@ -77,7 +77,7 @@ def _check_many(state: State, form: Form, numbers: Int64, operands: Int64, conte
 
 
 @jit
-def _check_each(state: State, form: Form, plan: Int64, numbers: Int64, operands: Int64, context: Context):
+def _check_each(state: State, form: CheckForm, plan: Int64, numbers: Int64, operands: Int64, context: Context):
     """Check the operands one by one; return as `_check_many` does."""
     planned, sizes, in_place = form.planned != 0, numbers, form.in_place != 0
     if planned:
@@ -109,7 +109,7 @@ def _check_each(state: State, form: Form, plan: Int64, numbers: Int64, operands:
 
 
 @jit
-def launch_checked(state: State, form: Form, plan, numbers: Int64, operands, noted: Noted):
+def launch_checked(state: State, form: CheckForm, plan, numbers: Int64, operands, noted: Noted):
     """Check a launch and run it. Return 0 if it has run, NO_MEMORY, or 1 if nothing has been written.
 
     noted: 0, or what is written in place of a launch.

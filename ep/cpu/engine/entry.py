@@ -34,7 +34,7 @@ from ep.cpu.compile.integers import as_word
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, WORD
 from ep.cpu.engine.check import launch_checked
-from ep.cpu.engine.form import ARRAY, MAX_ARGUMENTS, NUMBER, Form, Launcher
+from ep.cpu.engine.form import ARRAY, MAX_ARGUMENTS, NUMBER, CheckForm, Launcher
 from ep.cpu.engine.kept import find_kept
 from ep.cpu.engine.launchable import Launchable, LaunchableObject
 from ep.cpu.shared.context import MAX_SOURCES, NO_MEMORY, NO_MEMORY_TEXT
@@ -71,7 +71,7 @@ def _entered(primitive: LaunchableObject, args: Int64, num_args, noted):
     if words == 0 or num_args == 0:
         return 1
     state = State.at(words.data)
-    form = Form.at(state.form)
+    form = CheckForm.at(state.form)
     if form == 0:
         return 1
     num_numbers, plan = form.num_numbers, args[0]
@@ -140,7 +140,7 @@ def _launch_several(state: State, form, numbers, operands: Int64):
 
 
 @jit
-def _put_in_order(form: Form, args: Int64, num_args, names: TupleObject, ordered: Int64):
+def _put_in_order(form: CheckForm, args: Int64, num_args, names: TupleObject, ordered: Int64):
     """Write the arguments of a call in the order of Launch, with defaults; return whether they are as expected."""
     num_arguments, num_names = form.num_arguments, 0
     if names != 0:
@@ -167,7 +167,7 @@ def _put_in_order(form: Form, args: Int64, num_args, names: TupleObject, ordered
 @jit
 def _launched(primitive, state: State, args: Int64, num_args, names):
     """Run a launch if it is as expected. Return as `launch_checked` does."""
-    form = Form.at(state.form)
+    form = CheckForm.at(state.form)
     num_arguments, ordered = form.num_arguments, Int64.array_on_stack(MAX_ARGUMENTS)
     if num_args != num_arguments or names != 0:
         if not _put_in_order(form, args, num_args, names, ordered):

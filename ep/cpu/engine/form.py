@@ -34,7 +34,7 @@ class FormOperand(Record):
 OF_STATE, OF_PLAN, OF_BYTES = range(3)
 
 
-class Form(Record):
+class CheckForm(Record):
     num_operands = word()
     written = word()  # the index of the written operand
     whole = word()  # as in the signature
@@ -83,7 +83,7 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
         raise ValueError(f"{len(signature.operands)} operands; a launch has room for {MAX_SOURCES + 1}")
     if len(signature.written) != 1:
         raise ValueError(f"{len(signature.written)} operands are written; compiled checks know one")
-    words = np.zeros(Form.num_words, np.int64)
+    words = np.zeros(CheckForm.num_words, np.int64)
     (written,) = signature.written
     fields = None if plan is None else plan_record(plan, signature)
     values = {
@@ -98,9 +98,9 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
     if fields is not None:
         values |= {"planned": True, "plan_sizes": fields.sizes, "plan_in_place": fields.in_place}
     for field, value in values.items():
-        words[getattr(Form, field)] = value
+        words[getattr(CheckForm, field)] = value
     for position, operand in enumerate(signature.operands):
-        block = words[Form.operands + FormOperand.num_words * position :][: FormOperand.num_words]
+        block = words[CheckForm.operands + FormOperand.num_words * position :][: FormOperand.num_words]
         kind, first = OF_STATE, state.num_words
         if operand.any_type:
             kind = OF_BYTES
@@ -127,7 +127,7 @@ def launch_form(
     """
     words = check_form(signature, state, plan, many).copy()
     numbers = () if plan is not None else (*signature.sizes, *signature.others)
-    words[Form.numbers :][: len(numbers)] = 1
+    words[CheckForm.numbers :][: len(numbers)] = 1
     operands = [operand.name for operand in signature.operands]
     _, *parameters = inspect.signature(launch).parameters.values()  # without self
     keys, places = [], []
@@ -140,13 +140,13 @@ def launch_form(
         if position > 0 and (role == KEY or name in values):
             keys.append(position)
             places += [place] if name in values else []
-        words[Form.roles + 2 * position :][:2] = role, place
-        words[Form.names + position] = id(sys.intern(name))  # the same string object as in calls
+        words[CheckForm.roles + 2 * position :][:2] = role, place
+        words[CheckForm.names + position] = id(sys.intern(name))  # the same string object as in calls
         if parameter.default is not parameter.empty:
-            words[Form.defaults + position] = id(parameter.default)
-    words[Form.keys :][: len(keys)] = keys
-    words[Form.values :][: len(places)] = places
-    words[Form.num_keys], words[Form.num_values] = len(keys), len(places)
-    words[Form.num_arguments] = len(parameters)
+            words[CheckForm.defaults + position] = id(parameter.default)
+    words[CheckForm.keys :][: len(keys)] = keys
+    words[CheckForm.values :][: len(places)] = places
+    words[CheckForm.num_keys], words[CheckForm.num_values] = len(keys), len(places)
+    words[CheckForm.num_arguments] = len(parameters)
     words.flags.writeable = False
     return words

@@ -7,20 +7,20 @@ from ep.common.native.fields import Int64
 from ep.common.native.objects import Object, TupleObject
 from ep.common.native.python_calls import add_reference, clear_error, drop_reference, look_up, new_tuple
 from ep.cpu.compile.jit import jit
-from ep.cpu.engine.form import Form
+from ep.cpu.engine.form import CheckForm
 from ep.cpu.engine.launchable import LaunchableObject
 from ep.cpu.shared.state import State
 
 
 @jit
-def _key(args: Int64, form: Form, key, state: State):
+def _key(args: Int64, form: CheckForm, key, state: State):
     """Return an argument that is a key; for an array, return the type ndarray instead."""
     given, ndarray_type = args[form.keys[key]], state.ndarray_type
     return ndarray_type if Object.at(given).type == ndarray_type else given
 
 
 @jit
-def _has_keys(kept: TupleObject, state: State, form: Form, args):
+def _has_keys(kept: TupleObject, state: State, form: CheckForm, args):
     """Return whether a remembered tuple has the keys of a launch."""
     float_type, tuple_type, int_type = state.float_type, state.tuple_type, state.int_type
     for key in range(form.num_keys):
@@ -59,7 +59,7 @@ def _put_first(primitive: LaunchableObject, kept):
 
 
 @jit
-def find_kept(primitive: LaunchableObject, state, form: Form, args):
+def find_kept(primitive: LaunchableObject, state, form: CheckForm, args):
     """Return the remembered tuple that has the keys of a launch, as a new reference; 0 if there is none."""
     kept = _recent(primitive, state, form, args)
     if kept != 0:

@@ -11,7 +11,7 @@ from typing import Final
 from ep.common.native.fields import Int64, address, word
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import copy_bytes
-from ep.cpu.engine.product.state import Block, ProductLaunch
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.reduce.plan import ReduceLoops, WindowsLoops
 from ep.cpu.engine.reduce.state import ReduceContext
 from ep.cpu.threads.parallel import call_task
@@ -63,7 +63,7 @@ def band_columns(bands: Bands, part, parts):
 
 
 @separate
-def reduce_band(launch: ProductLaunch, block: Block, values, step, row, count):
+def reduce_band(launch: ProductLaunch, block: ProductBlock, values, step, row, count):
     """Reduce the windows of rows [row, row + count) of a band, whose values are complete, to the result of the launch.
 
     values: the address of the first value. step: values from row to row.

@@ -23,7 +23,7 @@ from ep.cpu.compile.memory import release, storer
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.state import Block, ProductLaunch
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -89,7 +89,7 @@ def blas_multiplier(data_type: DataType) -> Any:
     store, size = storer(data_type), data_type.itemsize
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         transpose_a, transpose_b = state.transpose_a, state.transpose_b

@@ -14,7 +14,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import copy_bytes
 from ep.cpu.engine.map.strided import StridedLoops, operands_of, word_of
 from ep.cpu.engine.product.bands import reduce_band
-from ep.cpu.engine.product.state import Block, ProductLaunch, ProductMap
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductMap
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import CONTEXT_WORDS, Context
 from ep.cpu.threads.parallel import call_task
@@ -41,7 +41,7 @@ def map_elements(launch: ProductLaunch, values, begin, end):
     call_task(launch.map.map_elements, launch, values, begin, end)
 
 
-def block_mapper(launch: ProductLaunch, block: Block, values, step, row, count):
+def block_mapper(launch: ProductLaunch, block: ProductBlock, values, step, row, count):
     """Compute what `map_block` describes: the task that it calls."""
     program, product = launch.map, launch.product
     n, columns = product.n, block.columns

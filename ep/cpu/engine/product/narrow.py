@@ -19,7 +19,7 @@ from ep.cpu.engine.product.dots import dots_of_matrices
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
-from ep.cpu.engine.product.state import Block, ProductLaunch
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
@@ -45,7 +45,7 @@ def narrow_multiplier(types: Types) -> Any:
         pack_b, multiply_row = _packer(types.b), _vector_multiplier(types.b, types.a)
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         a_below = state.transpose_a != 0 and m > 1

@@ -18,7 +18,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.compile.target import has_avx2, multiplies_pairs
 from ep.cpu.compile.vectors import WORD, constant, counted, counted_whole, lanes_below, load, smallest, stored_bits
 from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.state import Block, ProductLaunch
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.tiling import block_multiplier
 from ep.cpu.engine.product.types import Types, alike, is_narrow
 from ep.cpu.engine.product.walk import offsets
@@ -55,7 +55,7 @@ def pair_multiplier(types: Types) -> Any:
     least = _least_magnitude()
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         rows, columns = block.rows, block.columns

@@ -24,7 +24,7 @@ from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_rows import BatchAxes, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
 from ep.cpu.engine.product.shape import num_registers, tile_shape
-from ep.cpu.engine.product.state import SIZES, Block, Planes, ProductLaunch, ProductLoops
+from ep.cpu.engine.product.state import SIZES, Planes, ProductBlock, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.machine.caches import last_level_caches
@@ -277,7 +277,7 @@ def _mapping(size_of_result: int) -> tuple[Any, Any]:
     @jit
     def finish(launch: ProductLaunch, plane, of_filter, first, count, values, dst):
         if launch.map != 0:
-            block, product = Block.on_stack(), launch.product
+            block, product = ProductBlock.on_stack(), launch.product
             block.batch = plane
             block.first_row = of_filter
             block.first_column = first

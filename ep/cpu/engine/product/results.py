@@ -8,7 +8,7 @@ from typing import Any
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.engine.product.mapped import map_block, map_elements
-from ep.cpu.engine.product.state import Block, ProductLaunch
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
@@ -23,7 +23,7 @@ def results_writer(data_type: DataType) -> Any:
     load_wide, store_wide = loader(arithmetic), storer(arithmetic)
 
     @separate
-    def write(launch: ProductLaunch, block: Block, sums, step, c):
+    def write(launch: ProductLaunch, block: ProductBlock, sums, step, c):
         n = launch.product.n
         alpha = load(launch.alpha, 0)
         beta = load(launch.beta, 0)

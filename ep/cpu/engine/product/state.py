@@ -125,7 +125,7 @@ class ProductLaunch(Record):
     lacks_memory = word()  # set by a block that could not allocate memory, and has been left
 
 
-class Block(Record):
+class ProductBlock(Record):
     """A part of the work that is multiplied at once."""
 
     batch = word()  # the matrix of c

@@ -12,7 +12,7 @@ from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.shape import block_columns
-from ep.cpu.engine.product.state import Block, ProductLaunch
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.cpu.threads.parallel import call_task
@@ -44,7 +44,7 @@ def product_task(types: Types) -> int:
                 merge(launch, begin, end)
             return
         multiply = launch.multiply
-        block, unit = Block.on_stack(), 1 if m == 1 or n == 1 else full_unit
+        block, unit = ProductBlock.on_stack(), 1 if m == 1 or n == 1 else full_unit
         for piece in range(begin, end):
             set_block(block, words, piece, unit)
             batch, part = block.batch, block.part

@@ -21,7 +21,7 @@ from ep.cpu.engine.product.packing import column_packer, row_packer
 from ep.cpu.engine.product.parts import LOW, ONE
 from ep.cpu.engine.product.results import results_narrower
 from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
-from ep.cpu.engine.product.state import Block, ProductLaunch, ProductState
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductState
 from ep.cpu.engine.product.strip import strip_for
 from ep.cpu.engine.product.tile import FEW_SUMS
 from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
@@ -75,7 +75,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                 store_wide(to, row * to_step + column, beta * load(c, row * c_step + column))
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         state, words = launch.state, launch.product
         rows, columns = block.rows, block.columns
         first_row, first_column = block.first_row, block.first_column

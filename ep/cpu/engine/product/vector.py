@@ -33,7 +33,7 @@ from ep.cpu.engine.product.dots import dots_of_rows
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
-from ep.cpu.engine.product.state import Block, ProductLaunch
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.types import Types, arithmetic_of, as_summed, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
@@ -79,7 +79,7 @@ def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any
     add_dots, add_columns, write = dots_of_rows(of_matrix), _column_adder(of_matrix), results_writer(of_c)
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         is_row = m == 1

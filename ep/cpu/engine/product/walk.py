@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.product.bands import band_columns
-from ep.cpu.engine.product.state import BatchAxes, Block, ProductLoops
+from ep.cpu.engine.product.state import BatchAxes, ProductBlock, ProductLoops
 
 
 @jit
@@ -22,14 +22,14 @@ def offsets(axes: BatchAxes, index):
 
 
 @jit
-def _set(block: Block, batch, part, first_row, first_column, rows, columns, num_terms, k, column):
+def _set(block: ProductBlock, batch, part, first_row, first_column, rows, columns, num_terms, k, column):
     block.batch, block.part, block.first_row, block.first_column = batch, part, first_row, first_column
     block.rows, block.columns, block.partial, block.column_part = rows, columns, 0, column
     block.first_term, block.last_term, block.first, block.last = 0, num_terms, 0, k
 
 
 @jit
-def set_block(block: Block, product: ProductLoops, piece, unit):
+def set_block(block: ProductBlock, product: ProductLoops, piece, unit):
     """Write to `block` the piece of the work with number `piece`, without a place for partial sums.
 
     unit: the first column of the block is a multiple of it, unless blocks are bands.

@@ -17,7 +17,7 @@ from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.parts import ONE
 from ep.cpu.engine.product.results import results_narrower
 from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
-from ep.cpu.engine.product.state import Block, ProductLaunch, ProductState
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductState
 from ep.cpu.engine.product.strip import SUMMED, strip_for
 from ep.cpu.engine.product.tiling import depth_at_once, packer
 from ep.cpu.engine.product.types import Types, is_narrow
@@ -51,7 +51,7 @@ def windows_multiplier(types: Types, step: int, near: int, far: int) -> Any:
         return min(SUMMED, min(part + depth, end) - first)
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         words, partial = launch.product, block.partial
         rows, columns = block.rows, block.columns
         first_row, first_column = block.first_row, block.first_column

@@ -36,7 +36,7 @@ from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import plane_packer
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.shape import tile_shape
-from ep.cpu.engine.product.state import Block, ProductLaunch, ProductLoops
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.window_packing import inside_bits
 from ep.include.data_type import DataType
@@ -79,7 +79,7 @@ def window_row_multiplier(types: Types, step: int) -> Any:
                 inner(runs, rows, of_rows, weights, k, to)
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         words, columns = launch.product, block.columns
         begin, end = block.first, block.last
         weights, sums = a + begin * size_a, allocate_for(launch, wide * (columns + (end - begin if widens else 0)))

@@ -33,7 +33,7 @@ from ep.cpu.compile.vectors import (
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import column_packer
 from ep.cpu.engine.product.shape import lanes_of, rows_of
-from ep.cpu.engine.product.state import Block, ProductLaunch, ProductLoops
+from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.strip import SUMMED
 from ep.cpu.engine.product.tile import prefetch_tile
 from ep.cpu.engine.product.tiling import packer
@@ -64,7 +64,7 @@ def window_sums_multiplier(data_type: DataType, vectors: int, step: int) -> Any:
             tile(first, last, b, rows + 8 * place, count, rows + 8 * later, columns, ends, strip, to, sums_step)
 
     @jit
-    def multiply(launch: ProductLaunch, block: Block, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
         words, partial = launch.product, block.partial
         rows, places = block.rows, block.columns
         begin, end = block.first, block.last
