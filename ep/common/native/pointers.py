@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+from collections.abc import Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -65,6 +66,15 @@ def argument_types(function: Any) -> tuple[Any, ...]:
     said = inspect.get_annotations(function, eval_str=True)
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     return tuple(Pointer(said[name]) if isinstance(said.get(name), ElementClass) else types.int64 for name in names)
+
+
+def as_declared(kinds: Iterable[Any], declared: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the types of given arguments, with the pointers that are declared in place of pointers and integers."""
+    given = list(kinds)
+    for number, (kind, expected) in enumerate(zip(given, declared, strict=False)):
+        if isinstance(expected, Pointer) and isinstance(kind, Pointer | types.Integer):
+            given[number] = expected
+    return tuple(given)
 
 
 @lower_cast(Pointer, Pointer)

@@ -29,9 +29,11 @@ class Code:
 
     def call(self, function: Any, arguments: Sequence[Any], kinds: Sequence[Any]) -> tuple[Any, Any]:
         """Compile a function for arguments of these Numba types and call it; return the result and its type."""
-        parameters = function.compiled.parameter_types(kinds)
-        function.compiled.compile(parameters)
-        compiled = function.compiled.overloads[parameters]
+        from ep.common.native.pointers import argument_types, as_declared  # this imports Numba
+
+        kinds = as_declared(kinds, argument_types(function.py_func))
+        function.compiled.compile(kinds)
+        compiled = function.compiled.overloads[kinds]
         self.library.add_linking_library(compiled.library)
         described = compiled.fndesc
         called = self.context.declare_function(self.builder.module, described)

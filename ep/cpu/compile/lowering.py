@@ -13,7 +13,7 @@ from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
 from numba.core.typing import signature
 
-from ep.common.native.pointers import Pointer, argument_types
+from ep.common.native.pointers import argument_types, as_declared
 from ep.common.native.wrapping import wrap
 from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.direct import NOT_WRITTEN, lowered
@@ -224,15 +224,7 @@ class _OfNumbers(CPUDispatcher):
         self._declared = argument_types(py_func)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template(self.parameter_types(args), kws)
-
-    def parameter_types(self, args: Any) -> tuple[Any, ...]:
-        """Return the types of the parameters for arguments of these types."""
-        given = [types.unliteral(kind) for kind in args]
-        for number, (kind, expected) in enumerate(zip(given, self._declared, strict=False)):
-            if isinstance(expected, Pointer) and isinstance(kind, Pointer | types.Integer):
-                given[number] = expected
-        return tuple(given)
+        return super().get_call_template(as_declared(map(types.unliteral, args), self._declared), kws)
 
 
 def dispatcher(function: Callable[..., Any], pipeline: type[compiler.CompilerBase], options: Mapping[str, Any]) -> Any:
