@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.on_demand import cgutils, types
+from ep.common.native.record import Record
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.cpu.shared.state import State
@@ -68,10 +69,10 @@ def acquire_gil(typing_context: Any, state: Any) -> Any:
 
 
 @jit
-def run(state: State, task, context, count, grain):
+def run(state: State, task, context: Record, count, grain):
     """Call `task(context, begin, end)` over [0, count): up to one grain on this thread, else on all threads.
 
-    state: address of the primitive's launch state.
+    state: of the primitive. context: of any class, for all of which this is compiled once.
     """
     if count <= grain:
         call_task(task, context, 0, count)
