@@ -13,7 +13,7 @@ from ep.cuda.compile.launch_config import BLOCK_THREADS, PASS_ITEMS
 from ep.cuda.compile.numba_cuda import block_of_grid, device_function, num_threads, thread_index, thread_of_block
 
 
-class CheckForm(NamedTuple):
+class Form(NamedTuple):
     """The form of a kernel.
 
     one_pass: whether each thread processes at most PASS_ITEMS items, and the grid has as many blocks as that takes;
@@ -35,9 +35,9 @@ class CheckForm(NamedTuple):
         return PASS_ITEMS if self.one_pass else 0
 
 
-def current_form() -> CheckForm:
+def current_form() -> Form:
     """Return the form that the environment variables ask for."""
-    return CheckForm(CUDA_GRID.value() == "pass", CUDA_STORES.value() == "streaming")
+    return Form(CUDA_GRID.value() == "pass", CUDA_STORES.value() == "streaming")
 
 
 @cache
