@@ -10,6 +10,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any, Final, NamedTuple
 
 from ep.common import notice
@@ -69,6 +70,7 @@ def function_addresses(
         statistics.loaded += 1
         return found
     with notice.compiling(), _compiling(), statistics.compiling():
+        import_module("ep.common.native.pointers")  # it tells Numba about records
         target(cache)  # as Numba has it, which is loaded now
         for made in compiled():
             library, symbols = made

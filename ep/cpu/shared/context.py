@@ -34,6 +34,14 @@ class Context(Record):
     sources = records(Source, MAX_SOURCES)  # all operands but the first written
 
 
+class StridedContext(Context):
+    """The context of a launch; lacks_memory: set by a task that could not allocate memory. columns: the address of the
+    sums of columns that its rows are added to."""
+
+    lacks_memory = word()
+    columns = word()
+
+
 CONTEXT_WORDS: Final[int] = Context.num_words
 
 NO_MEMORY: Final = 2

@@ -23,7 +23,7 @@ from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
-from ep.cpu.shared.context import NO_MEMORY, Context
+from ep.cpu.shared.context import NO_MEMORY, StridedContext
 from ep.cpu.shared.state import GRAIN_BYTES, State
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import kMaxOperands
@@ -61,14 +61,6 @@ class StridedOperand(Record):
     num_dims = word()
     dims = words(kMaxNumDims)  # of the array itself
     strides = words(kMaxNumDims)
-
-
-class StridedContext(Context):
-    """The context of a launch; lacks_memory: set by a task that could not allocate memory. columns: the address of the
-    sums of columns that its rows are added to."""
-
-    lacks_memory = word()
-    columns = word()
 
 
 _CONTEXT_WORDS: Final[int] = StridedContext.num_words

@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_tasks
-from ep.cpu.engine.map.strided import StridedContext, StridedLoops
+from ep.cpu.engine.map.strided import StridedLoops
 from ep.cpu.engine.product.entry import multiply_shared
 from ep.cpu.engine.product.mapped import block_mapper, element_mapper
 from ep.cpu.engine.product.state import ProductLaunch, ProductMap
+from ep.cpu.shared.context import StridedContext
 from ep.include.primitive.structure import kMaxOperands
 
 

@@ -11,9 +11,10 @@ from typing import Final
 from ep.common.native.fields import Float64, Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import allocate, copy_bytes, release
-from ep.cpu.engine.map.strided import StridedContext, StridedLoops
+from ep.cpu.engine.map.strided import StridedLoops
 from ep.cpu.engine.reduce.stages import COLUMNS, StageProgram, stages_of
 from ep.cpu.engine.reduce.state import ReduceState
+from ep.cpu.shared.context import StridedContext
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 

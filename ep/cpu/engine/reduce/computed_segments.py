@@ -16,11 +16,10 @@ from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, copy_bytes, release, set_bytes
-from ep.cpu.engine.map.strided import StridedContext
 from ep.cpu.engine.reduce.narrow_segments import BLOCK, FOUND_BYTES, FoundRows, adder, finder
 from ep.cpu.engine.reduce.state import ComputedSegments, SegmentsContext, SegmentState
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.shared.context import Context
+from ep.cpu.shared.context import Context, StridedContext
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory

@@ -15,7 +15,7 @@ from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, copy_bytes, release
-from ep.cpu.engine.map.strided import StridedContext, StridedLoops
+from ep.cpu.engine.map.strided import StridedLoops
 from ep.cpu.engine.reduce.computed_segments import sum_computed
 from ep.cpu.engine.reduce.entry import reduce_context, run_reduction
 from ep.cpu.engine.reduce.row_passes import ALL_STEPS, UNFINISHED, PassesContext
@@ -23,7 +23,7 @@ from ep.cpu.engine.reduce.state import ComputedSegments, ReduceContext
 from ep.cpu.lines.ahead import AheadContext, add_ahead, offset_ahead
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row
-from ep.cpu.shared.context import ITSELF
+from ep.cpu.shared.context import ITSELF, StridedContext
 from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory

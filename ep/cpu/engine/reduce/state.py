@@ -6,9 +6,8 @@ from typing import Final
 
 from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
-from ep.cpu.engine.map.strided import StridedContext
 from ep.cpu.engine.reduce.plan import ReduceLoops
-from ep.cpu.shared.context import Context
+from ep.cpu.shared.context import Context, StridedContext
 from ep.cpu.shared.state import State
 
 
