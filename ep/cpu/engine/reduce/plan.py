@@ -156,6 +156,7 @@ def parts_of(plan: Any, op: ReduceOp, data_type: DataType, computed: bool = Fals
 
 def _outer_axes(axes: Sequence[tuple[bool, int, int]]) -> list[int]:
     """Return the words of `OuterAxes`."""
-    rest = PLAN_AXES - len(axes)
-    sizes, strides = [size for _, size, _ in axes], [stride for *_, stride in axes]
-    return [len(axes), *sizes, *[1] * rest, *strides, *[0] * rest]
+    words = [len(axes)] + [1] * PLAN_AXES + [0] * PLAN_AXES
+    for place, (_, size, stride) in enumerate(axes, 1):
+        words[place], words[PLAN_AXES + place] = size, stride
+    return words
