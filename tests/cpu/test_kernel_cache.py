@@ -114,6 +114,21 @@ open(piecewise.__file__, "a").write("# a word")
     assert usage(kernels)[0] == 6
 
 
+def test_a_kernel_is_not_kept_if_what_compiles_it_was_edited_before_it_was_imported(kernels, sources):
+    """The first kernels are on disk, so the compiler is imported after the edit, and after the digest was taken."""
+    code = f"""{LAUNCH}
+assert "ep.cpu.compile.lowering" not in sys.modules
+with open(ep.__file__.replace("__init__.py", "cpu/compile/lowering.py"), "a") as file:
+    file.write("# a word")
+square = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, UnaryOp.kSquare, "float32", "float32")
+square.Launch(stream, out, out, 3)
+print(out.tolist(), statistics.compiled, statistics.loaded)
+"""
+    lines = run("import ep\n" + code, str(sources), EP_CACHE_DIR=str(kernels)).splitlines()
+    assert lines == ["[0.0, 0.0, 2.0] 0 6", "[0.0, 0.0, 4.0] 1 6"]
+    assert usage(kernels)[0] == 6
+
+
 def test_damaged_files_are_compiled_again(kernels):
     """Damage three files: one is empty, one is no kernel, and one has lost its end. Each is reported."""
     each = """

@@ -78,6 +78,7 @@ def function_addresses(
             if elf.has_small_frames(machine_code):
                 break
     LIBRARIES.append(library)
+    file_name = cache.file_name(name, variant, made_of)  # again: modules imported to compile it may have been edited
     cache.write(file_name, b"\0".join((" ".join(symbols).encode(), machine_code)))
     return _known(file_name, _placed(machine_code, symbols))
 
