@@ -100,7 +100,7 @@ def fold({operands}, count, {steps}):
     {finish}
 """
 
-_ColumnsContext: Final = """
+_COLUMNS: Final = """
 def columns({operands}, {widths}, rows, count, {steps}):
     {start}
     for place in range(0, count & -{width}, {width}):
@@ -242,7 +242,7 @@ class Loops:
             finish_rest.append(f"end_rest{k}(carried{k}, p{k} + place * {of.size}, end)")
         parts, _ = self.of_part("place", num_sums)
         pieces, written = [f"piece{k}" for k in range(self._num_results)], range(num_sums, self._num_results)
-        text = _ColumnsContext.format(
+        text = _COLUMNS.format(
             width=width,
             widths=", ".join(f"w{k}" for k in numbers),
             start="\n    ".join(start),

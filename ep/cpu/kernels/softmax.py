@@ -300,7 +300,7 @@ def _log_softmax_backward(data_type: DataType) -> Passes:
     return _gradient(data_type, 1, result, 12 if data_type is not DataType.kDouble else 40)
 
 
-_PassesContext: Final[dict[type[Primitive], Callable[[DataType], Passes]]] = {
+_PASSES: Final[dict[type[Primitive], Callable[[DataType], Passes]]] = {
     Softmax: _softmax,
     LogSoftmax: _log_softmax,
     SoftmaxBackward: _softmax_backward,
@@ -310,7 +310,7 @@ _PassesContext: Final[dict[type[Primitive], Callable[[DataType], Passes]]] = {
 
 @cache
 def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passes]:
-    passes = _PassesContext[interface](data_type)
+    passes = _PASSES[interface](data_type)
     return row_kernel(f"rows.{interface.__name__}.{data_type.name}", passes, data_type.itemsize), passes
 
 

@@ -30,7 +30,7 @@ from ep.include.primitive.structure import kMaxOperands
 
 
 class StridedLoops(Record):
-    """The plan; an `OPERAND` follows for each array, results first."""
+    """The plan; a `StridedOperand` follows for each array, results first."""
 
     num_operands = word()
     num_results = word()

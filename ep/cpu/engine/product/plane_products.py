@@ -19,7 +19,7 @@ from ep.cpu.compile.memory import release, set_bytes, storer
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.plane_dots import DotsForm, dots_form, dots_totals, window_dots
-from ep.cpu.engine.product.plane_rows import BatchAxes, phases_of, plane_packer, plane_words, reach_of
+from ep.cpu.engine.product.plane_rows import AXES, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.state import SIZES, Planes, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import arithmetic_of
@@ -85,7 +85,7 @@ def fits(windows: PlaneWindows, data_type: DataType) -> bool:
 
 def _formed(windows: PlaneWindows, data_type: DataType) -> tuple[PlaneWindows, DotsForm]:
     """Return the windows along three axes, and the form of the code that multiplies them."""
-    filled = along_axes(windows, BatchAxes)
+    filled = along_axes(windows, AXES)
     of_windows = filled.kernel, filled.strides, filled.dilations
     return filled, dots_form(data_type, *of_windows, filled.counts[1])  # type: ignore[arg-type]
 
@@ -151,7 +151,7 @@ def products_task(form: DotsForm) -> int:
             launch.c,
         )
         values_bytes, plane_bytes = filters * layers * rows * columns * size, size
-        for axis in range(BatchAxes):
+        for axis in range(AXES):
             plane_bytes *= words.sizes[axis]
         num_sums = filters * places * lanes
         memory = allocate_for(launch, num_bytes + num_sums * (wide_size + double) + _LINE)

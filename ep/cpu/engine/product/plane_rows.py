@@ -35,7 +35,7 @@ from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 from ep.include.primitive.plane_windows import PlaneWindows
 
-BatchAxes: Final = 3
+AXES: Final = 3
 """The axes of planes; fewer are filled up."""
 
 _MOST_VECTORS: Final = 4
@@ -46,7 +46,7 @@ def plane_words(fields: Any, windows: PlaneWindows, groups: int, num_bytes: int)
     """Return the words of a record that begins as `Planes`, for windows along three axes; the words behind are 0."""
     words = np.zeros(fields.num_words, np.int64)
     for field in ("sizes", "counts", "before"):
-        words[getattr(fields, field) :][:BatchAxes] = getattr(windows, field)
+        words[getattr(fields, field) :][:AXES] = getattr(windows, field)
     words[fields.groups], words[fields.bytes] = groups, num_bytes
     return words
 

@@ -21,7 +21,7 @@ from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.plane_rows import BatchAxes, phases_of, plane_packer, plane_words, reach_of
+from ep.cpu.engine.product.plane_rows import AXES, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
 from ep.cpu.engine.product.shape import num_registers, tile_shape
 from ep.cpu.engine.product.state import SIZES, Planes, ProductBlock, ProductLaunch, ProductLoops
@@ -82,7 +82,7 @@ class PlanesPlan(LoopNest):
         planes, kernel = windows.planes, math.prod(windows.kernel)
         if signature is not None:
             self.set_checks(counts, in_place=False)
-        filled = along_axes(windows, BatchAxes)
+        filled = along_axes(windows, AXES)
         parts, maps = _parts(filled, data_type, maps=signature is None), signature is None
         words = plane_words(_PlaneParts, filled, groups, parts.bytes)
         for field in ("row_parts", "block_parts", "blocks", "wide_blocks"):
@@ -148,7 +148,7 @@ def _parts(windows: PlaneWindows, data_type: DataType, *, maps: bool) -> _Parts:
 
 def fits(windows: PlaneWindows, data_type: DataType) -> bool:
     """Return whether the memory for a part of the planes is not too large: windows may have far-away places."""
-    return _parts(along_axes(windows, BatchAxes), data_type, maps=True).bytes <= _MOST_BYTES
+    return _parts(along_axes(windows, AXES), data_type, maps=True).bytes <= _MOST_BYTES
 
 
 @cache
@@ -250,7 +250,7 @@ def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
         product = launch.product
         words, planes = _PlaneParts.at(product.planes), product.num_batches
         num_bytes, written = planes * size, planes * product.m * size_of_result
-        for axis in range(BatchAxes):
+        for axis in range(AXES):
             num_bytes *= words.sizes[axis]
         written *= product.n
         num_bytes += written
