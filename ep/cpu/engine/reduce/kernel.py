@@ -141,7 +141,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
         values, vectors = Int64.array_on_stack(words_of_rows), Float64.array_on_stack(words_of_vectors)
         some, left = 1 if length > row_block else batch, 0
         for row in range(first, last, some):
-            rows, error = min(some, last - row), 0
+            rows, error = min(some, last - row), Float64.at(0)
             if length > row_block:
                 error = vectors
                 fold_blocks(address + row * stride, length, values, error, True, _AHEAD, 1.0)

@@ -215,7 +215,7 @@ def _rows(context: StridedContext, begin, end):
                 passes.cols = count
                 passes.memory = 0
                 passes.streams = streams
-                passes.ahead = map_context if stage.ahead != 0 else 0
+                passes.ahead = map_context if stage.ahead != 0 else AheadContext.at(0)
                 passes.kept = src + first * row_bytes if row_bytes != 0 else 0
                 call_task(task, passes, first, last)
                 map_context.num_ahead = 0
