@@ -8,9 +8,11 @@ import pytest
 
 from ep.common.native.fields import (
     Float64,
+    Int32,
     Int64,
     address,
     addresses,
+    c_int,
     local,
     pointer,
     reals,
@@ -172,3 +174,35 @@ def test_a_pointer_to_another_class_or_an_unknown_field_is_refused(compiled):
         compiled(of_another_class)
     with pytest.raises(Exception, match="Unknown attribute 'number'"):
         compiled(unknown)
+
+
+def test_records_and_c_ints_are_not_written(compiled):
+    """A word is: a C int has half of it, and a record or several words are written by their parts."""
+
+    class Mixed(Record):
+        number = c_int()
+        points = records(Point, 2)
+        dims = words(3)
+
+    def number(mixed: Mixed, value):
+        mixed.number = value
+        return 0
+
+    def points(mixed: Mixed, value):
+        mixed.points = value
+        return 0
+
+    def dims(mixed: Mixed, value):
+        mixed.dims = value
+        return 0
+
+    for write in (number, points, dims):
+        with pytest.raises(Exception, match=f"Mixed.{write.__name__} is no word"):
+            compiled(write)
+
+    def item(numbers: Int32, value):
+        numbers[0] = value
+        return 0
+
+    with pytest.raises(Exception, match="setitem"):
+        compiled(item)

@@ -100,6 +100,11 @@ def field_type(field: Field) -> Any:
     return Pointer(field.element) if field.is_pointer or not field.is_value else item_type(field.element)
 
 
+def is_written(field: Field) -> bool:
+    """Return whether code may write a field: a number or a pointer that has the whole word."""
+    return field.is_value and (field.is_pointer or field.element is not Int32)
+
+
 @infer_getattr
 class _Fields(AttributeTemplate):
     key = Pointer
@@ -116,7 +121,11 @@ def _read_field(context: Any, builder: Any, kind: Pointer, value: Any, name: str
 
 @lower_setattr_generic(Pointer)
 def _write_field(context: Any, builder: Any, described: Any, args: Any, name: str) -> None:
-    write_item(builder, args[0], _WORD(getattr(described.args[0].element, name)), args[1])
+    element = described.args[0].element
+    field = getattr(element, name)
+    if not is_written(field):
+        raise NotImplementedError(f"{element.__name__}.{name} is no word, which code may write")
+    write_item(builder, args[0], _WORD(field), args[1])
 
 
 @type_callable(operator.getitem)

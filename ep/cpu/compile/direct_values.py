@@ -9,8 +9,9 @@ from typing import Any, Final
 from llvmlite import ir
 from numba.core import types
 
+from ep.common.native.fields import Float64, Int64
 from ep.common.native.pointer_code import read_field, read_item, write_item
-from ep.common.native.pointers import Pointer, field_of, field_type, item_type
+from ep.common.native.pointers import Pointer, field_of, field_type, is_written, item_type
 from ep.cpu.compile.direct_calls import SCALARS, Operations, Several, StaticObject, Value
 from ep.cpu.compile.sections import Sections
 from ep.cpu.compile.syntax import Names, Unsupported
@@ -139,12 +140,11 @@ class Values(Operations):
         if isinstance(target, ast.Attribute):
             of = self.find(target.value)
             field = self._field(of, target.attr)
-            is_written, index, kind = field.is_value, _WORD(field), field_type(field)
+            may_write, index, kind = is_written(field), _WORD(field), field_type(field)
         else:
             of, index = self._item(target)
-            kind = item_type(of.kind.element)
-            is_written = not isinstance(kind, Pointer)
-        if not is_written:
+            may_write, kind = of.kind.element in (Int64, Float64), item_type(of.kind.element)
+        if not may_write:
             raise Unsupported
         write_item(self._builder, of.value, index, self._cast(self.value_of(found), kind))
 
