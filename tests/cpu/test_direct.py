@@ -293,6 +293,9 @@ lowering.lowered = lowered
 x = np.arange(600, dtype=np.float32).reshape(20, 30)
 ep.ops.add(x, x[:1].copy())
 ep.ops.sum(x, (1,))
+ep.ops.sum(x)
+ep.ops.broadcast_to(x[:5, 0].copy(), (20, 5))
+ep.ops.matmul(x[:1].astype(np.complex64), x.T.astype(np.complex64))
 ep.fuse(lambda x: ep.ops.tanh(x) * 2.0 - ep.ops.mean(x, (1,), keepdims=True))(x)
 print(sorted(left))
 """

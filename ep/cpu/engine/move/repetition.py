@@ -49,7 +49,7 @@ def unit_repeater(unit: int, times: int) -> Any:
 
 
 @jit
-def repeat_tiny_row(dst, src, row_bytes, num_rows):
+def repeat_tiny_row(dst: Int64, src, row_bytes, num_rows):
     """Write a row of less than a vector `num_rows` times.
 
     The row is copied to a block first, large enough for a whole chunk to begin at any byte of the row. If there are few

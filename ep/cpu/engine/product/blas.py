@@ -100,7 +100,7 @@ def blas_multiplier(data_type: DataType) -> Any:
         one, zero = Int64.array_on_stack(_NUMBER_WORDS), Int64.array_on_stack(_NUMBER_WORDS)
         store(one, 0, 1)
         store(zero, 0, 0)
-        alpha, beta = launch.alpha, launch.beta
+        alpha, beta = Int64.at(launch.alpha), Int64.at(launch.beta)
         c_step, rows, columns = n, block.rows, block.columns
         maps, memory = partial == 0 and launch.map != 0, 0
         if partial != 0:

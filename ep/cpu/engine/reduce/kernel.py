@@ -73,7 +73,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
     words_of_rows, words_of_vectors = _BATCH * VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
 
     @separate
-    def fold_blocks(address, count, total, error: Float64, fresh, ahead, scale):
+    def fold_blocks(address, count, total: Int64, error: Float64, fresh, ahead, scale):
         """Fold the elements of a row, block by block."""
         value, no_error = Int64.array_on_stack(2), Float64.array_on_stack(2)
         no_error[0] = 0.0
