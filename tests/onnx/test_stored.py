@@ -48,6 +48,19 @@ def test_a_process_with_one_run_keeps_the_plan_for_the_next_one(tmp_path, rng):
     assert again.explain() == first.explain()
 
 
+def test_a_plan_is_not_kept_if_a_source_was_edited_before_it_was_imported(tmp_path, rng, monkeypatch):
+    """The sources of the process are unknown then, which was not so when the model was loaded."""
+    model, (given, *_) = several(rng)
+    path = written(tmp_path, model)
+    first, _ = loaded(path)
+    with monkeypatch.context() as edited:
+        edited.setattr(type(CACHE), "digest", lambda self: None)
+        first(**given)
+    again, is_read = loaded(path)
+    again(**given)
+    assert is_read()
+
+
 def test_outputs_by_name_and_other_shapes_have_plans_of_their_own(tmp_path, gathered):
     model, given, table, w = gathered
     path = written(tmp_path, model)

@@ -99,8 +99,9 @@ class StoredPlans:
         return self._kernels.read(self._name(kind, key), form) if self._kernels and self._has_names else None
 
     def write(self, kind: str, key: object, contents: bytes, kept: int = KEPT) -> None:
-        """Write a file. kept: how many of the kind remain of the graph."""
-        if self._kernels and self.keeps:
+        """Write a file, unless a source was edited before it was imported. kept: how many of the kind remain of the
+        graph."""
+        if self._kernels and self.keeps and self._kernels.digest():
             self._kernels.write(self._name(kind, key), contents, kept)
 
     @contextmanager
