@@ -2,10 +2,13 @@
 
 import os
 import signal
+import sys
+import threading
 
 import numpy as np
 import pytest
 
+from ep.cpu.engine.repeat.known_calls import CpuCallFinder
 from tests.kernel_folders import OF_MAPS, OF_RELU, remove
 from tests.subprocesses import run
 
@@ -340,3 +343,29 @@ launch()
     if hasattr(signal, "setitimer"):
         remove(kernels, OF_RELU, OF_MAPS)
         run(PRELUDE + LAUNCH + code, EP_CACHE_DIR=str(kernels))
+
+
+@pytest.mark.parametrize("line", range(7))
+def test_known_calls_that_two_threads_add_stay_alive(line):
+    """A tracer, as debuggers have, lets another thread add a call between two lines of the first one's."""
+    finder, calls = CpuCallFinder(), [(np.array([number]), None) for number in range(2)]
+    other, lines = threading.Thread(target=finder.add, args=(calls[1],)), iter(range(line))
+
+    def trace(frame, event, _):
+        if frame.f_code is not CpuCallFinder.add.__code__:
+            return None
+        if event == "line" and next(lines, None) is None and other.ident is None:
+            other.start()
+            other.join(0.05)
+        return trace
+
+    def add():
+        sys.settrace(trace)
+        finder.add(calls[0])
+
+    first = threading.Thread(target=add)
+    first.start()
+    first.join()
+    other.join()
+    known = {*map(id, finder._calls)}
+    assert {address for address in finder._recent[1:].tolist() if address} == known == {*map(id, calls)}

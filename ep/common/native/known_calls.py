@@ -28,6 +28,7 @@ from ep.common.native.python_calls import (
 from ep.common.native.python_function import bound_function
 from ep.common.native.words import load_word, stack_words, store_word
 from ep.include.arrays import UNKNOWN, CallFinder, PlannedCall
+from ep.include.process import Rank, new_lock
 
 _KEPT: Final = 16  # compiled code compares them one by one
 _MOST_VALUES: Final = 256
@@ -70,18 +71,20 @@ class KnownCalls(CallFinder):
 
     def __init__(self, address: int) -> None:
         """address: of the function that `finding` returns, compiled."""
-        self._calls: list[Known] = []
+        self._calls, self._lock = list[Known](), new_lock(Rank.TABLE)
         self._recent, by_known = np.zeros((2, 2 + _KEPT), np.int64)
         by_known[0] = 1
         self.find = bound_function("find", address, self._recent)
         self.run = bound_function("run", address, by_known)
 
     def add(self, known: Known) -> None:
-        if any(one is known for one in self._calls):  # not `in`, which would compare arrays
-            return  # another call may be equal, but have another object as its dtype or axis
-        calls = [known, *self._calls][:_KEPT]
-        self._recent[1 : 1 + len(calls)] = [*map(id, calls)]
-        self._calls = calls
+        with self._lock:  # the addresses are always those of calls that are kept
+            if any(one is known for one in self._calls):  # not `in`, which would compare arrays
+                return  # another call may be equal, but have another object as its dtype or axis
+            calls, kept = [known, *self._calls][:_KEPT], self._calls
+            self._recent[1 : 1 + len(calls)] = [*map(id, calls)]
+            self._calls = calls
+        del kept  # of what is dropped, anything may be called
 
 
 def known_call(
