@@ -46,9 +46,8 @@ class CheckForm(Record):
     num_sizes = word()
     num_numbers = word()  # sizes and other integers
     num_keys = word()  # the number of arguments by which remembered launches are found
-    num_values = (
-        word()
-    )  # the number of operands that may be numbers in Launch; remembered launches have arrays for them
+    # the number of operands that may be numbers in Launch; remembered launches have arrays for them
+    num_values = word()
     num_arguments = word()  # of Launch, including the stream; 0 if compiled code cannot run Launch
     names = words(MAX_ARGUMENTS)  # the addresses of their names
     defaults = words(MAX_ARGUMENTS)  # the addresses of their defaults; 0 if an argument is required

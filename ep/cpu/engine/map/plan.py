@@ -29,9 +29,8 @@ class MapLoops(Record):
     spill = address()  # with gaps, the plan that moves a tile of results to dst
     tiled = word()  # whether the walk proceeds in tiles
     blocked = word()  # whether the tiles are transposed blocks of the last two axes; in plans of one operand only
-    scattered = (
-        word()
-    )  # for blocks: whether dst is so large that its scattered lines are written with non-temporal stores
+    # for blocks: whether dst is so large that its scattered lines are written with non-temporal stores
+    scattered = word()
     crossed = word()  # for blocks: whether dst is contiguous along the last axis but one, not along the last
     dims = words(kMaxNumDims)
 
