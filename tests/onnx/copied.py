@@ -29,7 +29,8 @@ class Noting(image._Image):
 def main(folder, mode="writes"):
     image._Image, found = Noting, {}
     if mode != "reads":
-        Stored.plan = lambda *args: None
+        read = Stored.read
+        Stored.read = lambda self, kind, *args: None if kind == "launches" else read(self, kind, *args)
     for path in sorted(folder.glob("*.onnx")):
         PARTS.clear()
         with np.load(path.with_suffix(".npz")) as inputs:
