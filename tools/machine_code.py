@@ -13,13 +13,22 @@ from __future__ import annotations
 
 import argparse
 import re
-import struct
 import sys
 from collections.abc import Hashable
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from ep.common.kernel_cache.container import unpack
+from ep.common.native.elf import (
+    FILE,
+    NO_BITS,
+    RELOCATIONS,
+    bytes_of,
+    name_of,
+    relocations_of,
+    sections_of,
+    symbols_of,
+)
 
 Codes: TypeAlias = dict[str, dict[Hashable, int]]
 """The forms of each kernel, as they are compared, and the bytes of each."""
@@ -27,27 +36,8 @@ Codes: TypeAlias = dict[str, dict[Hashable, int]]
 _DIGESTS: Final = re.compile(r"(-[0-9a-f]{12})?-[0-9a-f]{16}\.kernel$")
 _UNIQUE: Final = re.compile(r"\d{9,}")
 _ELF: Final = b"\x7fELF"
-_FILE: Final = struct.Struct("<40xQ10x3H")  # the sections' offset; their size, number, names
-_SECTION: Final = struct.Struct("<IIQQQQIIQQ")
-_SYMBOL: Final = struct.Struct("<IBBHQQ")
-_RELOCATION: Final = struct.Struct("<QQq")
-_SYMBOLS, _RELOCATIONS, _NO_BITS, _UNWINDING = 2, 4, 8, 0x70000001  # types of sections
-_LOADED: Final = 2  # a flag of sections
 _ENVIRONMENT: Final = re.compile(r"(?m)^\.common .*NumbaEnv.*\n|//.*$")
 _MANGLED: Final = re.compile(r"\b_Z[\w$]+")
-
-
-class _Section(NamedTuple):
-    name: int
-    kind: int
-    flags: int
-    address: int
-    begin: int
-    size: int
-    link: int
-    info: int
-    alignment: int
-    entry_bytes: int
 
 
 def kernels(cache: Path) -> Codes:
@@ -84,44 +74,33 @@ def _of_object(code: bytes, entries: list[str]) -> Hashable:
 
     entries: the functions that Python calls.
     """
-    *_, begin, size, number, names_of_sections = _FILE.unpack_from(code)
-    headers = [_Section(*_SECTION.unpack_from(code, begin + size * index)) for index in range(number)]
-    texts = _data(code, headers[names_of_sections])
-    names = [_text(texts, header.name) for header in headers]
+    sections, names_of_sections = sections_of(code), FILE.unpack_from(code)[-1]
+    texts = bytes_of(code, sections[names_of_sections])
+    names = [name_of(section, texts) for section in sections]
+    found, texts = symbols_of(code, sections)
     symbols = []
-    for header in headers:
-        if header.kind == _SYMBOLS:
-            texts = _data(code, headers[header.link])
-            for name, _, _, section, value, _ in _SYMBOL.iter_unpack(_data(code, header)):
-                defined_in = names[section] if section < number else section  # or common to several files
-                symbols.append((_text(texts, name), defined_in, value))
+    for symbol in found:
+        # or common to several files
+        defined_in = names[symbol.section] if symbol.section < len(names) else symbol.section
+        symbols.append((name_of(symbol, texts), defined_in, symbol.value))
 
     def target(index: int) -> tuple[object, int]:
         name, section, value = symbols[index]
         return (section, value) if section else (_UNIQUE.sub("", name), 0)
 
-    loaded = [(names[index], _data(code, header)) for index, header in enumerate(headers) if _is_loaded(header)]
+    loaded = [
+        (name, b"" if section.kind == NO_BITS else bytes_of(code, section))
+        for name, section in zip(names, sections, strict=True)
+        if section.is_loaded
+    ]
     addresses = [
-        (names[header.info], place, what & 2**32 - 1, target(what >> 32), added)
-        for header in headers
-        if header.kind == _RELOCATIONS and _is_loaded(headers[header.info])
-        for place, what, added in _RELOCATION.iter_unpack(_data(code, header))
+        (names[section.info], offset, kind, target(number), addend)
+        for section in sections
+        if section.kind == RELOCATIONS and sections[section.info].is_loaded
+        for offset, number, kind, addend in relocations_of(code, section)
     ]
     places = {name: (section, value) for name, section, value in symbols if section}
     return tuple(loaded), tuple(addresses), tuple(places[entry] for entry in entries)
-
-
-def _data(code: bytes, header: _Section) -> bytes:
-    return b"" if header.kind == _NO_BITS else code[header.begin : header.begin + header.size]
-
-
-def _text(texts: bytes, begin: int) -> str:
-    return texts[begin : texts.index(b"\0", begin)].decode()
-
-
-def _is_loaded(header: _Section) -> bool:
-    """Return whether a section is part of the process, and more than a table for unwinding the stack."""
-    return bool(header.flags & _LOADED) and header.kind != _UNWINDING
 
 
 def compare(old: Codes, new: Codes) -> tuple[int, list[str]]:

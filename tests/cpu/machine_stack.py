@@ -130,21 +130,19 @@ class Function:
 
 def functions(machine_code: bytes) -> dict[str, Function]:
     """Return the functions of an object file by their names."""
-    sections = elf._sections(machine_code)
-    table, *_ = (section for section in sections if section.kind == elf._SYMBOLS)
-    symbols = [elf._Symbol(*each) for each in elf._SYMBOL.iter_unpack(elf._bytes_of(machine_code, table))]
-    texts = elf._bytes_of(machine_code, sections[table.link])
-    names = [texts[symbol.name : texts.index(b"\0", symbol.name)].decode() for symbol in symbols]
+    sections = elf.sections_of(machine_code)
+    symbols, texts = elf.symbols_of(machine_code, sections)
+    names = [elf.name_of(symbol, texts) for symbol in symbols]
     found = {}
     for number, section in enumerate(sections):
         if not section.flags & _EXECUTABLE:
             continue
-        code = elf._bytes_of(machine_code, section)
+        code = elf.bytes_of(machine_code, section)
         addresses = {}
         for each in sections:
-            if each.kind == elf._RELOCATIONS and each.info == number:
-                for offset, what, _ in elf._RELOCATION.iter_unpack(elf._bytes_of(machine_code, each)):
-                    addresses[offset] = what >> 32
+            if each.kind == elf.RELOCATIONS and each.info == number:
+                for offset, target, *_ in elf.relocations_of(machine_code, each):
+                    addresses[offset] = target
         for symbol, name in zip(symbols, names, strict=True):
             if symbol.section == number and symbol.info & 15 == _FUNCTION:
                 called = {

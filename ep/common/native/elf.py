@@ -19,13 +19,13 @@ from typing import Any, Final, NamedTuple
 
 _KIND: Final = b"\x7fELF\x02\x01\x01"  # 64 bits, little-endian, version 1
 _RELOCATABLE, _X86_64 = 1, 62
-_FILE: Final = struct.Struct("<16sHH20xQ10x3H")  # kind, type, processor, sections' offset; their size, number, names
+FILE: Final = struct.Struct("<16sHH20xQ10x3H")  # kind, type, processor, sections' offset; their size, number, names
 _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL: Final = struct.Struct("<IBBHQQ")
 _RELOCATION: Final = struct.Struct("<QQq")
 _ADDRESS: Final = struct.Struct("<Q")
 
-_SYMBOLS, _RELOCATIONS, _NO_BITS, _UNWINDING = 2, 4, 8, 0x70000001  # types of sections
+_SYMBOLS, RELOCATIONS, NO_BITS, _UNWINDING = 2, 4, 8, 0x70000001  # types of sections
 _WRITABLE, _LOADED = 1, 2  # flags of sections
 _R_X86_64_64: Final = 1
 _UNDEFINED: Final = 0  # the section of a symbol that the file does not define
@@ -49,7 +49,9 @@ class DamagedError(NotPlaceableError):
     """Raised for a file that is cut short, contradicts itself, or lacks a function: no linker helps."""
 
 
-class _Section(NamedTuple):
+class Section(NamedTuple):
+    """The header of a section, as files have it."""
+
     name: int
     kind: int
     flags: int
@@ -61,8 +63,15 @@ class _Section(NamedTuple):
     alignment: int
     entry_bytes: int
 
+    @property
+    def is_loaded(self) -> bool:
+        """Whether it is part of the process, and more than a table for unwinding the stack."""
+        return bool(self.flags & _LOADED) and self.kind != _UNWINDING
 
-class _Symbol(NamedTuple):
+
+class Symbol(NamedTuple):
+    """A symbol, as files have it."""
+
     name: int
     info: int
     other: int
@@ -93,9 +102,9 @@ def undefined(code: bytes) -> list[str]:
     if not code.startswith(_KIND):
         return []
     try:
-        sections = [_Section(*_SECTION.unpack_from(code, place)) for place in _places_of_sections(code)]
-        symbols, texts = _symbols_of(code, sections)
-        names = [_name_of(one, texts) for one in symbols if one.section == _UNDEFINED and one.info >> 4 == _GLOBAL]
+        sections = sections_of(code)
+        symbols, texts = symbols_of(code, sections)
+        names = [name_of(one, texts) for one in symbols if one.section == _UNDEFINED and one.info >> 4 == _GLOBAL]
     except (struct.error, LookupError, ValueError) as error:
         raise DamagedError(f"damaged object file: {error!r}") from error
     return [name for name in names if name and name != _TABLE]
@@ -113,15 +122,15 @@ def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) 
     memory = mmap.mmap(-1, max(size, 1), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, mmap.PROT_READ | mmap.PROT_WRITE)
     base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     for number, offset in offsets.items():
-        memory[offset : offset + sections[number].size] = _bytes_of(code, sections[number])
-    symbols, texts = _symbols_of(code, sections)
+        memory[offset : offset + sections[number].size] = bytes_of(code, sections[number])
+    symbols, texts = symbols_of(code, sections)
     known: dict[int, int] = {}
 
     def address(number: int) -> int:
         if number not in known:
             symbol = symbols[number]
             if symbol.section == _UNDEFINED:
-                known[number] = address_of(_name_of(symbol, texts))
+                known[number] = address_of(name_of(symbol, texts))
             else:
                 known[number] = base + offsets[symbol.section] + symbol.value
         return known[number]
@@ -132,47 +141,50 @@ def _place(code: bytes, names: Sequence[str], address_of: Callable[[str], int]) 
         _ADDRESS.pack_into(memory, offsets[section] + offset, (address(number) + addend) % 2**64)
     _protect(base, len(memory))
     _keep(memory)  # for ever: daemon threads may be in this code after the interpreter has freed all modules
-    wanted = {_name_of(symbol, texts): number for number, symbol in enumerate(symbols) if symbol.section in offsets}
+    wanted = {name_of(symbol, texts): number for number, symbol in enumerate(symbols) if symbol.section in offsets}
     return tuple(address(wanted[name]) for name in names)
 
 
-def _sections(code: bytes) -> list[_Section]:
-    kind, file_type, processor, _, size, *_ = _FILE.unpack_from(code)
+def _sections(code: bytes) -> list[Section]:
+    kind, file_type, processor, _, size, *_ = FILE.unpack_from(code)
     if not kind.startswith(_KIND) or (file_type, processor) != (_RELOCATABLE, _X86_64) or size != _SECTION.size:
         raise NotPlaceableError("not an object file for x86-64 Linux")
-    found = [_Section(*_SECTION.unpack_from(code, place)) for place in _places_of_sections(code)]
+    found = sections_of(code)
     for section in found:
-        if section.flags & _LOADED and (section.flags & _WRITABLE or section.kind == _NO_BITS):
+        if section.flags & _LOADED and (section.flags & _WRITABLE or section.kind == NO_BITS):
             raise NotPlaceableError("it has variables")
         if section.flags & _LOADED and section.size > len(code):
             raise ValueError("a section is larger than the file")
     return found
 
 
-def _places_of_sections(code: bytes) -> range:
-    *_, begin, size, number, _ = _FILE.unpack_from(code)
-    return range(begin, begin + max(size, 1) * number, max(size, 1))
+def sections_of(code: bytes) -> list[Section]:
+    """Return the sections of an object file of any processor."""
+    *_, begin, size, number, _ = FILE.unpack_from(code)
+    places = range(begin, begin + max(size, 1) * number, max(size, 1))
+    return [Section(*_SECTION.unpack_from(code, place)) for place in places]
 
 
-def _symbols_of(code: bytes, sections: Sequence[_Section]) -> tuple[list[_Symbol], bytes]:
+def symbols_of(code: bytes, sections: Sequence[Section]) -> tuple[list[Symbol], bytes]:
     """Return the symbols, and the texts with their names."""
     table, *_ = (section for section in sections if section.kind == _SYMBOLS)
-    symbols = [_Symbol(*found) for found in _SYMBOL.iter_unpack(_bytes_of(code, table))]
-    return symbols, _bytes_of(code, sections[table.link])
+    symbols = [Symbol(*found) for found in _SYMBOL.iter_unpack(bytes_of(code, table))]
+    return symbols, bytes_of(code, sections[table.link])
 
 
-def _name_of(symbol: _Symbol, texts: bytes) -> str:
+def name_of(symbol: Symbol | Section, texts: bytes) -> str:
+    """Return the name of a symbol or a section. texts: those of the file's symbols, or of its sections."""
     return texts[symbol.name : texts.index(b"\0", symbol.name)].decode()
 
 
-def _layout(sections: Sequence[_Section]) -> tuple[dict[int, int], int]:
+def _layout(sections: Sequence[Section]) -> tuple[dict[int, int], int]:
     """Return where each section that is loaded begins, and the bytes of all.
 
     Tables for unwinding the stack are left out: no exception passes through kernels.
     """
     offsets, end = {}, 0
     for number, section in enumerate(sections):
-        if section.flags & _LOADED and section.kind != _UNWINDING:
+        if section.is_loaded:
             end += -end % max(section.alignment, 1)
             if section.alignment > mmap.PAGESIZE:
                 raise NotPlaceableError("a section is aligned to more than a page")
@@ -182,19 +194,25 @@ def _layout(sections: Sequence[_Section]) -> tuple[dict[int, int], int]:
 
 
 def _relocations(
-    code: bytes, sections: Sequence[_Section], offsets: dict[int, int]
+    code: bytes, sections: Sequence[Section], offsets: dict[int, int]
 ) -> Iterator[tuple[int, int, int, int]]:
     """Yield section, offset, symbol's number and addend of each address to fill in."""
     for section in sections:
-        if section.kind == _RELOCATIONS and section.info in offsets:
-            for offset, what, addend in _RELOCATION.iter_unpack(_bytes_of(code, section)):
-                number, kind = what >> 32, what & 0xFFFFFFFF
+        if section.kind == RELOCATIONS and section.info in offsets:
+            for offset, number, kind, addend in relocations_of(code, section):
                 if kind != _R_X86_64_64:
                     raise NotPlaceableError(f"relocations of type {kind}")
                 yield section.info, offset, number, addend
 
 
-def _bytes_of(code: bytes, section: _Section) -> bytes:
+def relocations_of(code: bytes, section: Section) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the offset, the symbol's number, the type and the addend of each relocation of a section of these."""
+    for offset, what, addend in _RELOCATION.iter_unpack(bytes_of(code, section)):
+        yield offset, what >> 32, what & 0xFFFFFFFF, addend
+
+
+def bytes_of(code: bytes, section: Section) -> bytes:
+    """Return the contents of a section that has some in the file. Raises ValueError if the file is cut short."""
     found = code[section.begin : section.begin + section.size]
     if len(found) != section.size:
         raise ValueError("the file is cut short")
