@@ -7,7 +7,7 @@ from typing import Any, Final
 from llvmlite import ir
 
 from ep.common.native.emitted import emitted, intrinsic
-from ep.common.native.on_demand import cgutils, types
+from ep.common.native.on_demand import types
 
 _WORD: Final = ir.IntType(64)
 _INT: Final = ir.IntType(32)
@@ -45,21 +45,6 @@ def load_float64(builder: Any, address: Any, index: Any) -> Any:
 def store_word(builder: Any, address: Any, index: Any, value: Any) -> None:
     """Write the int64 `value` to `address + 8 * index`."""
     builder.store(value, _place(builder, address, _WORD, index), align=8)
-
-
-@intrinsic
-def store_words(typing_context: Any, address: Any, *values: Any) -> Any:
-    """Write the int64 `values` to consecutive words at `address`. One call compiles faster than one per value."""
-    packed = len(values) == 1 and isinstance(values[0], types.BaseTuple)  # Numba types the call in both forms
-    arguments = values[0] if packed else types.StarArgTuple(values)
-    count = len(arguments)
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        for index, value in enumerate(cgutils.unpack_tuple(builder, args[1], count)):
-            builder.store(value, _place(builder, args[0], _WORD, _WORD(index)), align=8)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, arguments), generate
 
 
 @intrinsic

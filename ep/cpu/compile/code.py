@@ -15,7 +15,7 @@ from ep.common.native.external import External
 from ep.common.native.on_demand import cgutils, registry, types
 from ep.common.native.pointer_code import PointerValue
 from ep.cpu.compile.target import vector_width
-from ep.cpu.compile.vectors import WORD, load
+from ep.cpu.compile.vectors import WORD
 
 Write = Callable[..., None]
 """`write(code, *arguments)` writes the body of a function that receives these arguments and returns nothing."""
@@ -53,16 +53,6 @@ class Code:
     def pointer(self, element: Any, address: Any) -> PointerValue:
         """Return a pointer to elements of a class, such as `Context`, at an address."""
         return PointerValue(self.builder, element, address)
-
-    def load_word(self, address: Any, index: int) -> Any:
-        """Return word `index` at an address."""
-        return load(self.builder, address, WORD, WORD(index), align=8)
-
-    def stack_words(self, count: int) -> Any:
-        """Return the address of `count` uninitialised words on the stack."""
-        with self.builder.goto_entry_block():
-            words = self.builder.alloca(WORD, count)
-        return self.builder.ptrtoint(words, WORD)
 
     def call_apart(self, write: Write, arguments: Sequence[Any]) -> None:
         """Call the function that `write` writes. It stays a separate function, so it can use all registers."""

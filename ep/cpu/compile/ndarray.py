@@ -8,9 +8,8 @@ Python checks handle the arguments, or explain the error.
 from __future__ import annotations
 
 from ep.common.native.objects import ArrayObject
-from ep.common.native.words import load_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.shared.state import TYPE_WORDS
+from ep.cpu.shared.state import ElementType
 
 
 @jit
@@ -34,12 +33,12 @@ def array_data(array: ArrayObject, ndarray_type, dtype, num_elements, flags):
     size = 1
     dims = array.dims
     for axis in range(array.num_dims):
-        size *= load_word(dims, axis)
+        size *= dims[axis]
     return array.data if size >= num_elements else 0
 
 
 @jit
-def array_of_bytes(array: ArrayObject, ndarray_type, known_types, num_bytes, flags):
+def array_of_bytes(array: ArrayObject, ndarray_type, known_types: ElementType, num_bytes, flags):
     """Return the address of an array's data, of any known data type, or 0 if the array is not as expected.
 
     known_types: as in the launch state. num_bytes: the minimum number of bytes. The others are as for `array_data`.
@@ -47,9 +46,9 @@ def array_of_bytes(array: ArrayObject, ndarray_type, known_types, num_bytes, fla
     if array.type != ndarray_type:
         return 0
     dtype, place = array.dtype, 0
-    while load_word(known_types, place) != dtype:
-        if load_word(known_types, place) == 0:
+    while known_types[place].dtype != dtype:
+        if known_types[place].dtype == 0:
             return 0
-        place += TYPE_WORDS
-    size = load_word(known_types, place + 1)
+        place += 1
+    size = known_types[place].itemsize
     return array_data(array, ndarray_type, dtype, (num_bytes + size - 1) // size, flags)

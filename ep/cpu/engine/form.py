@@ -17,7 +17,7 @@ from ep.common.primitive.signature import Signature
 from ep.cpu.engine.loop_nest import plan_record
 from ep.cpu.shared.context import MAX_SOURCES
 from ep.cpu.shared.listed import MAX_NUMBERS
-from ep.cpu.shared.state import TYPE_WORDS
+from ep.cpu.shared.state import ElementType
 
 MAX_ARGUMENTS: Final = 16
 _MAX_FACTORS: Final = 5
@@ -107,7 +107,7 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
             kind, first = OF_PLAN, fields.types
         factors = [signature.sizes.index(size) for size in operand.count]
         flags = WRITABLE if operand.written else READABLE
-        block[: FormOperand.factors] = kind, first + TYPE_WORDS * position, flags, len(factors)
+        block[: FormOperand.factors] = kind, first + ElementType.num_words * position, flags, len(factors)
         block[FormOperand.factors :][: len(factors)] = factors
     words.flags.writeable = False
     return words

@@ -27,7 +27,7 @@ from ep.cpu.compile.memory import loader, storer
 from ep.cpu.lines.streaming import StreamContext, stream
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.machine.calibration import KINDS, NEVER, Calibration, StoredCalibration, everywhere, least_size
-from ep.cpu.shared.context import CONTEXT_WORDS, NONE, SOURCE_WORDS, Context
+from ep.cpu.shared.context import NONE, Context, Source
 from ep.cpu.shared.state import LaunchSettings, LaunchState, State
 from ep.cpu.threads.parallel import run
 from ep.include.data_type import DataType
@@ -152,7 +152,7 @@ class _Probe:
         # pages that were never written, and lines of zeros, are faster than any others
         self._memory = np.arange(num_bytes // _SIZE)
         self._sink = np.zeros(1, np.int64)
-        self._context = np.zeros(CONTEXT_WORDS, np.int64)
+        self._context = np.zeros(Context.num_words, np.int64)
         self._stream = np.zeros(StreamContext.num_words, np.int64)
 
     def times(self, caches: int, ahead: int) -> list[float]:
@@ -202,8 +202,8 @@ class _Probe:
         words[Context.streaming] = streaming
         words[Context.dst_count], words[Context.dst_size], words[Context.num_sources] = count, _SIZE, num_sources
         for source, address in enumerate(buffers[1:]):
-            place = Context.sources + SOURCE_WORDS * source
-            words[place : place + SOURCE_WORDS] = address, count, _SIZE
+            place = Context.sources + Source.num_words * source
+            words[place : place + Source.num_words] = address, count, _SIZE
         words = self._stream
         words[StreamContext.task], words[StreamContext.context] = self._task, self._context.ctypes.data
         words[StreamContext.count], words[StreamContext.size] = count, _SIZE

@@ -22,7 +22,7 @@ from ep.cpu.engine.launchable import Launchable, are_of_ints
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.run_writer import RunWriter
-from ep.cpu.shared.context import SOURCE_WORDS, Context
+from ep.cpu.shared.context import Context, Source
 from ep.cpu.shared.listed import CHECKED, Listed, Noted
 from ep.cpu.shared.state import LaunchState, State
 from ep.include.data_type import DataType, as_data_type
@@ -219,9 +219,9 @@ class CpuPrimitive(Launchable, Primitive):
         if self._note(words, None if plan is None else plan.words, *args):
             return None
         frame = words[Noted.frame :]
-        end = Context.sources + SOURCE_WORDS * int(frame[Context.num_sources])
+        end = Context.sources + Source.num_words * int(frame[Context.num_sources])
         words[Noted.numbers + len(args) - len(self.signature.operands) : Noted.frame] = frame[end:] = 0  # not written
-        sources = range(Context.sources, end, SOURCE_WORDS)
+        sources = range(Context.sources, end, Source.num_words)
         return Listed(CHECKED, words[: Noted.frame].tolist(), frame, (Context.dst, *sources), Context.addresses)
 
 

@@ -18,9 +18,6 @@ class Source(Record):
     size = word()
 
 
-SOURCE_WORDS: Final[int] = Source.num_words
-
-
 class Context(Record):
     """The context of a launch: tasks receive its address, or that of a copy."""
 
@@ -41,8 +38,6 @@ class StridedContext(Context):
     lacks_memory = word()
     columns = word()
 
-
-CONTEXT_WORDS: Final[int] = Context.num_words
 
 NO_MEMORY: Final = 2
 """The result of a launch that lacked memory; a part of the results may have been written."""

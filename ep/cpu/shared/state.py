@@ -52,8 +52,6 @@ class ElementType(Record):
     itemsize = word()
 
 
-TYPE_WORDS: Final[int] = ElementType.num_words
-
 GRAIN_BYTES: Final = 400_000
 """The most bytes, read and written, of a launch on one thread: 2 to 5 us of work. Sharing takes 1 to 2 us."""
 
@@ -66,12 +64,13 @@ class LaunchState(Words):
     def __init__(self, fields: Any, operands: Sequence[DataType | None]) -> None:
         """fields: the class of the record; operands: their data types, None if given to Launch."""
         self._fields = fields
-        num_words = fields.num_words + TYPE_WORDS * len(operands)
+        num_words = fields.num_words + ElementType.num_words * len(operands)
         super().__init__(np.zeros(num_words, np.int64), addresses_in(fields, ElementType, len(operands)))
         known = [data_type for data_type in operands if data_type is not None]
         for position, data_type in enumerate(operands):
             if data_type is not None:
-                self.words[fields.num_words + TYPE_WORDS * position :][:TYPE_WORDS] = type_words(data_type)
+                place = fields.num_words + ElementType.num_words * position
+                self.words[place : place + ElementType.num_words] = type_words(data_type)
         grain = GRAIN_BYTES // max(sum(data_type.itemsize for data_type in known), 1)
         self.set(grain=grain)
 

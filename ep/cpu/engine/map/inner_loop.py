@@ -159,9 +159,10 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
 
     def block(part: _Range) -> Any:
         code.call_words(compute, WORD(which), *part.sources, part.begin, part.end, buffer)
-        stop = code.load_word(buffer, BeyondLimit.stop)
+        beyond = code.pointer(BeyondLimit, buffer)
+        stop = beyond.stop
         _applied(functions, code, part._replace(end=stop))
-        with code.builder.if_then(code.builder.icmp_signed("!=", code.load_word(buffer, BeyondLimit.count), WORD(0))):
+        with code.builder.if_then(code.builder.icmp_signed("!=", beyond.count, WORD(0))):
             code.call_words(put_back, part.dst, buffer)
         return stop
 

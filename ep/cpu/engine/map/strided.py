@@ -63,15 +63,9 @@ class StridedOperand(Record):
     strides = words(kMaxNumDims)
 
 
-_CONTEXT_WORDS: Final[int] = StridedContext.num_words
-
-OPERANDS: Final[int] = StridedLoops.num_words
-OPERAND_WORDS: Final[int] = StridedOperand.num_words
-
-
 def word_of(operand: int, field: int) -> int:
     """Return the place, in the words of a plan, of a field of an operand."""
-    return int(OPERANDS + OPERAND_WORDS * operand + field)
+    return int(StridedLoops.num_words + StridedOperand.num_words * operand + field)
 
 
 def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], sizes: Sequence[int]) -> tuple[int, ...]:
@@ -83,7 +77,7 @@ def set_walk(words: np.ndarray[Any, Any], dims: Dims, walks: Sequence[Dims], siz
     words[StridedLoops.dims :][: len(dims) - 1] = dims[:-1]
     steps = tuple(walk[-1] // size for walk, size in zip(walks, sizes, strict=True))
     for position, (step, walk) in enumerate(zip(steps, walks, strict=True)):
-        block = words[OPERANDS + OPERAND_WORDS * position :][:OPERAND_WORDS]
+        block = words[word_of(position, 0) :][: StridedOperand.num_words]
         block[StridedOperand.step] = step
         block[StridedOperand.walk :][: len(dims) - 1] = walk[:-1]
     return steps
@@ -93,8 +87,9 @@ class StridedWords(Words):
     """The words of a plan of `num_operands` operands, zeros at first."""
 
     def __init__(self, num_operands: int) -> None:
-        num_words = OPERANDS + OPERAND_WORDS * num_operands
-        super().__init__(np.zeros(num_words, np.int64), addresses_in(StridedLoops, StridedOperand, num_operands))
+        super().__init__(
+            np.zeros(word_of(num_operands, 0), np.int64), addresses_in(StridedLoops, StridedOperand, num_operands)
+        )
 
 
 def set_array(block: np.ndarray[Any, Any], array: np.ndarray[Any, Any], flags: int) -> None:
@@ -163,7 +158,7 @@ class StridedPlan(StridedWords):
             grain=max(GRAIN_BYTES // sum(each.itemsize for each in arrays), 1),
         )
         for position, array in enumerate(arrays):
-            block = self.words[OPERANDS + OPERAND_WORDS * position :][:OPERAND_WORDS]
+            block = self.words[word_of(position, 0) :][: StridedOperand.num_words]
             set_array(block, array, WRITEABLE * (position < num_results))
             if position in chosen:
                 block[StridedOperand.rows], block[StridedOperand.row_bytes] = array.shape[0], array.strides[0]

@@ -16,13 +16,13 @@ from ep.cpu.engine.map.strided import StridedLoops, operands_of, word_of
 from ep.cpu.engine.product.bands import reduce_band
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductMap
 from ep.cpu.lines.sizes import LINE
-from ep.cpu.shared.context import CONTEXT_WORDS, Context
+from ep.cpu.shared.context import Context
 from ep.cpu.threads.parallel import call_task
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.primitive.structure import kMaxOperands
 
 _MOST_BYTES: Final = (8 * word_of(kMaxOperands, 0) + LINE - 1) & -LINE
-_PLACES_BYTES: Final = (8 * (kMaxOperands + CONTEXT_WORDS) + LINE - 1) & -LINE
+_PLACES_BYTES: Final = (8 * (kMaxOperands + Context.num_words) + LINE - 1) & -LINE
 
 
 @jit

@@ -30,7 +30,7 @@ from ep.cpu.compile.jit import jit
 from ep.cpu.engine.map.strided import StridedOperand, is_expected, launch_strided, set_array
 from ep.cpu.engine.repeat.list_function import list_function
 from ep.cpu.lines.inline_copy import copy_bytes
-from ep.cpu.shared.context import CONTEXT_WORDS
+from ep.cpu.shared.context import Context
 from ep.cpu.shared.listed import CHECKED, GIVEN, STRIDED, Indices, Listed, Noted
 from ep.cpu.threads.parallel import call_launcher
 from ep.include.primitive.structure import kMaxOperands
@@ -66,7 +66,7 @@ class Patch(Record):
     offset = word()
 
 
-_MOST_FRAME: Final = max(CONTEXT_WORDS, kMaxOperands)
+_MOST_FRAME: Final = max(Context.num_words, kMaxOperands)
 
 
 class LaunchList(Words):
