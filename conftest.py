@@ -81,7 +81,7 @@ def pytest_configure(config):
 def _choice(config):
     """Return the numbers of cases that a run has time for: most of it is compilation."""
     long = 0 if config.getoption("ep_device", None) else 2
-    return Choice(cases=2, keys=1, structures=1, examples=15, long=long, turn=config.getoption("ep_turn"))
+    return Choice(long, examples=15, turn=config.getoption("ep_turn"))
 
 
 def pytest_collection_finish():

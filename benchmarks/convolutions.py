@@ -1,4 +1,5 @@
-"""Convolutions of models in float32, and gradients by w, compared with PyTorch, ONNX Runtime, and the product in them.
+"""Convolutions of models in float32, and gradients by w, compared with PyTorch, ONNX Runtime, OpenVINO,
+and the product in them.
 
 A time is the least of some runs, in which all libraries take turns. A wrong result is an error.
 """
@@ -15,6 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import ep.ops
+from benchmarks import runtimes
 from benchmarks.quiet import least_seconds
 from ep.cli import output
 
@@ -23,7 +25,7 @@ Array = np.ndarray[Any, Any]
 
 _RUNS: Final = 60
 _SEED: Final = 20
-_PEERS: Final = ("torch", "onnxruntime")
+_PEERS: Final = ("torch", *runtimes.NAMES)
 _PRODUCT: Final = "product"
 """The column of the product alone, of matrices that exist already."""
 
@@ -58,6 +60,10 @@ CONVOLUTIONS: Final = {
     "1 x 1, 256 to 64, 56 x 56": Convolution((1, 256, 56, 56), (64, 256, 1, 1)),
     "3 x 3 depthwise, 96, 24 x 160": Convolution((1, 96, 24, 160), (96, 1, 3, 3), pad=1, groups=96),
     "5 x 5 depthwise by 2, 192, 40 x 40": Convolution((1, 192, 40, 40), (192, 1, 5, 5), stride=2, pad=2, groups=192),
+    "3 x 3 by 2, 3 to 32, 224 x 224": Convolution((1, 3, 224, 224), (32, 3, 3, 3), stride=2, pad=1),
+    "3 x 3 by 2, 64 to 128, 56 x 56": Convolution((1, 64, 56, 56), (128, 64, 3, 3), stride=2, pad=1),
+    "3 x 3 depthwise, 32, 112 x 112": Convolution((1, 32, 112, 112), (32, 1, 3, 3), pad=1, groups=32),
+    "3 x 3 depthwise by 2, 32, 112 x 112": Convolution((1, 32, 112, 112), (32, 1, 3, 3), stride=2, pad=1, groups=32),
     "5, 64 to 128, 2048": Convolution((1, 64, 2048), (128, 64, 5)),
     "by w, 3 x 3, 64 to 64, 8 x 56 x 56": Convolution((8, 64, 56, 56), (64, 64, 3, 3), pad=1, by_w=True),
     "by w, 3 x 3, 128 to 128, 8 x 28 x 28": Convolution((8, 128, 28, 28), (128, 128, 3, 3), pad=1, by_w=True),
@@ -69,8 +75,8 @@ CONVOLUTIONS: Final = {
     "by w, depthwise by 2, 128, 2 x 56 x 56": Convolution((2, 128, 56, 56), (128, 1, 3, 3), 2, 1, 128, by_w=True),
     "by w, depthwise, 512, 2 x 14 x 14": Convolution((2, 512, 14, 14), (512, 1, 3, 3), 1, 1, 512, by_w=True),
 }
-"""The first five are those of ResNets; then two of text models, and one along one axis. Last, gradients by w, as in the
-training of ResNet18 and of a separable network."""
+"""The first five are those of ResNets; then two of text models, four of MobileNets, and one along one axis. Last,
+gradients by w, as in the training of ResNet18 and of a separable network."""
 
 
 def measure(arguments: Namespace) -> dict[str, dict[str, float]]:
@@ -107,8 +113,8 @@ def calls_of(one: Convolution, peers: tuple[str, ...] | list[str], threads: int)
     calls = {"ep": lambda: ep.ops.conv(x, w, **one.given)}
     if "torch" in peers and find_spec("torch") is not None:
         calls["torch"] = _of_torch(one, x, w, threads)
-    if "onnxruntime" in peers and find_spec("onnxruntime") is not None and find_spec("onnx") is not None:
-        calls["onnxruntime"] = _of_onnxruntime(one, x, w, threads)
+    for name in runtimes.installed(peers) if find_spec("onnx") is not None else []:
+        calls[name] = _of_runtime(name, one, x, w, threads)
     return calls
 
 
@@ -154,9 +160,8 @@ def _gradient_of_torch(one: Convolution, dy: Array, x: Array, w: Array, threads:
     return lambda: torch.ops.aten.convolution_backward(*given)[1]
 
 
-def _of_onnxruntime(one: Convolution, x: Array, w: Array, threads: int) -> Call:
-    """Return the call of ONNX Runtime. w is part of the model: the runtime packs it once."""
-    import onnxruntime
+def _of_runtime(name: str, one: Convolution, x: Array, w: Array, threads: int) -> Call:
+    """Return the call of a runtime. w is part of the model: runtimes pack it once."""
     from onnx import TensorProto, helper, numpy_helper
 
     axes = x.ndim - 2
@@ -167,9 +172,5 @@ def _of_onnxruntime(one: Convolution, x: Array, w: Array, threads: int) -> Call:
     of_y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None] * x.ndim)
     graph = helper.make_graph([node], "conv", [of_x], [of_y], [numpy_helper.from_array(w, "w")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.force_spinning_stop", "1")
-    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    return lambda: session.run(None, {"x": x})[0]
+    call: Any = runtimes.prepared(name, model.SerializeToString(), {"x": x}, threads)
+    return lambda: call()[0]

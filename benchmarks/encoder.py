@@ -1,4 +1,4 @@
-"""The encoder of `examples/encoder`, compared with PyTorch and ONNX Runtime with the same weights."""
+"""The encoder of `examples/encoder`, compared with PyTorch, ONNX Runtime and OpenVINO with the same weights."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from benchmarks import encoder_start
+from benchmarks import encoder_start, runtimes
 from benchmarks.quiet import wait_for_threads
 from ep.bench.timing import interleaved
 from ep.cli import output
@@ -22,7 +22,7 @@ SHAPES: Final = ((1, 16), (1, 128), (32, 16), (32, 128))
 _SENTENCES: Final = 64
 _LONGEST: Final = 256
 _BATCH: Final = 8
-_PEERS: Final = ("torch", "onnxruntime")
+_PEERS: Final = ("torch", *runtimes.NAMES)
 _PRODUCTS: Final = ("MatMul", "FusedMatMul", "Gemm", "FusedGemm", "Attention", "MultiHeadAttention")
 
 
@@ -30,7 +30,8 @@ def measure(arguments: Namespace) -> dict[str, Any]:
     """Return the distances of the vectors, the times of each shape, and the time to the first vector."""
     import torch
 
-    peers = [name for name in _PEERS if name in arguments.peers]
+    present = ("torch", *runtimes.installed(arguments.peers))
+    peers = [name for name in _PEERS if name in arguments.peers and name in present]
     torch.set_num_threads(arguments.threads)
     with torch.no_grad():
         return {
@@ -98,7 +99,10 @@ def _times(peers: Sequence[str], threads: int, seconds: float) -> list[dict[str,
     rng = np.random.default_rng(5)
     found = []
     with TemporaryDirectory() as folder:
-        runtime = _Runtime(single, Path(folder), threads) if "onnxruntime" in peers else None
+        file = io.BytesIO()
+        export(single, file)
+        graph = file.getvalue()
+        runtime = _Runtime(graph, Path(folder), threads) if "onnxruntime" in peers else None
         for batch, tokens in SHAPES:
             sentences = rng.integers(1000, 30_000, (batch, tokens)).tolist()
             given = padded(sentences)
@@ -107,6 +111,10 @@ def _times(peers: Sequence[str], threads: int, seconds: float) -> list[dict[str,
                 calls["torch"] = functools.partial(single, *given)
             if runtime:
                 calls["onnxruntime"] = functools.partial(runtime.run, *given)
+            if "openvino" in peers:
+                names = {"ids": given[0].numpy(), "mask": given[1].numpy()}
+                if call := runtimes.prepared("openvino", graph, names, threads):
+                    calls["openvino"] = call
             taken = {name: timing.median for name, timing in interleaved(calls, seconds, wait_for_threads).items()}
             rest = {"ep": taken["ep"] * (1 - products.share(calls["ep"]))}
             if runtime:
@@ -176,7 +184,7 @@ def torch_model(dtype: Any) -> Any:
 
 
 def export(module: Any, file: Any) -> None:
-    """Write the graph of a module for ONNX Runtime to a file, by default a temporary one."""
+    """Write the graph of a module as an ONNX model to a file."""
     import torch
 
     names = ["ids", "mask"]
@@ -189,12 +197,10 @@ def export(module: Any, file: Any) -> None:
 class _Runtime:
     """ONNX Runtime, with the graph that PyTorch exports."""
 
-    def __init__(self, module: Any, folder: Path, threads: int) -> None:
+    def __init__(self, graph: bytes, folder: Path, threads: int) -> None:
         import onnxruntime
 
-        file = io.BytesIO()
-        export(module, file)
-        self._model, self._folder, self._threads = file.getvalue(), folder, threads
+        self._model, self._folder, self._threads = graph, folder, threads
         self._session = onnxruntime.InferenceSession(self._model, self._options(), ["CPUExecutionProvider"])
 
     def _options(self) -> Any:

@@ -35,6 +35,11 @@ _WAYS: Final = {
     + "import sys, numpy, onnxruntime\n"
     + "session = onnxruntime.InferenceSession(sys.argv[1], None, ['CPUExecutionProvider'])\n"
     + "session.run(None, {'ids': numpy.array([ids]), 'mask': numpy.ones((1, len(ids)), numpy.int64)})",
+    "openvino": _TOKENS
+    + "import sys, numpy, openvino\n"
+    + "options = {'PERFORMANCE_HINT': 'LATENCY', 'INFERENCE_PRECISION_HINT': 'f32'}\n"
+    + "model = openvino.Core().compile_model(sys.argv[1], 'CPU', options)\n"
+    + "model({'ids': numpy.array([ids]), 'mask': numpy.ones((1, len(ids)), numpy.int64)})",
 }
 
 # not the system's count for a child, which begins with the memory of the process that starts it
@@ -47,11 +52,12 @@ _PACKAGES: Final = {
     "ep": ("numpy", "numba", "ml_dtypes", "scipy-openblas64", "rich"),
     "torch": ("torch", "numpy"),
     "onnxruntime": ("onnxruntime",),
+    "openvino": ("openvino",),
 }
 
 
 def measure(libraries: Sequence[str]) -> dict[str, dict[str, float]]:
-    """Return `seconds`, and the bytes `peak` and `installed`, of each library: ep, torch, onnxruntime."""
+    """Return `seconds`, and the bytes `peak` and `installed`, of each library: ep, and peers."""
     found = {}
     with TemporaryDirectory() as folder:
         model = str(Path(folder) / "model.onnx")

@@ -29,6 +29,7 @@ _VARIABLES: Final[Mapping[str, Mapping[str, str]]] = {
 
 NOT_HELD: Final = {
     "onnxruntime": "it takes all instructions that it finds, and has no switch for that",
+    "openvino": "its own kernels take all instructions that they find, whatever oneDNN's variable says",
     "jax": "its products take all instructions that they find, whatever XLA's flag says",
 }
 """The peers whose instructions no environment variable limits, and the reasons."""

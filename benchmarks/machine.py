@@ -18,7 +18,7 @@ from benchmarks.instructions import HOST
 _KERNELS: Final = ("ep/common", "ep/cpu")
 _PACKAGES: Final = (
     *("ep", "numpy", "numba", "llvmlite", "ml_dtypes"),
-    *("torch", "numexpr", "jax", "jaxlib", "onnxruntime"),
+    *("torch", "numexpr", "jax", "jaxlib", "onnxruntime", "openvino"),
 )
 
 

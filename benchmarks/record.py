@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.instructions import HOST, ISAS
-from benchmarks.options import ENCODER, FUSE, ODD, PRODUCTS, ROWS, SETS, names
+from benchmarks.options import ENCODER, FUSE, ODD, PLACE, PRODUCTS, ROWS, SETS, names
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 RESULTS: Final = ROOT / "benchmarks/results"
@@ -34,8 +34,8 @@ CHAPTERS: Final[Mapping[str, tuple[str, ...]]] = {
         *("--seconds", "0.03", "--repeat", "2"),
     ),
     ODD: (
-        *("--only", ODD, "--dtypes", "float32,float64,bfloat16,int8", "--seconds", "0.05", "--repeat", "5"),
-        *("--peers", "numpy,torch,onnxruntime"),
+        *("--only", f"{ODD},{PLACE}", "--dtypes", "float32,float64,bfloat16,int8"),
+        *("--seconds", "0.05", "--repeat", "5", "--peers", "numpy,torch,onnxruntime"),
     ),
     PRODUCTS: (
         *("--only", PRODUCTS, "--dtypes", "float32,float64", "--peers", "numpy,torch,onnxruntime"),

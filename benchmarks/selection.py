@@ -10,17 +10,18 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.options import MEMORY, ODD, PRODUCTS, ROWS
-from ep.bench.all_cases import SETS
+from benchmarks.cases.odd import odd_cases
+from benchmarks.cases.place import place_cases
+from benchmarks.cases.product import model_cases
+from benchmarks.cases.reduce import row_cases
+from benchmarks.cases.sets import SETS
+from benchmarks.options import MEMORY, ODD, PLACE, PRODUCTS, ROWS
 from ep.bench.case import Case
-from ep.bench.cases_odd import odd_cases
-from ep.bench.cases_product import model_cases
-from ep.bench.cases_reduce import row_cases
 
 SIZES: Final = (1, 2**6, 2**10, 2**12, 2**14, 2**16, 2**18, 2**20, 2**22, 2**24, 2**26)
 MEMORY_SIZES: Final = (2**18, 2**20, 2**22, 2**24, 2**26)
 ROWS_SIZE: Final = 2**20
-_OF_ONE_SIZE: Final = {PRODUCTS: model_cases, ODD: odd_cases}
+_OF_ONE_SIZE: Final = {PRODUCTS: model_cases, ODD: odd_cases, PLACE: place_cases}
 """The groups whose cases have sizes of their own."""
 _MEMORY_CASES: Final[Mapping[str, Sequence[str]]] = {
     "unary": ("identity", "relu"),

@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from benchmarks.cases.sets import SETS
 from ep import AllocationOptions, DeviceManagerRegistry, DeviceType, RequirePrimitive
-from ep.bench.all_cases import SETS
 from ep.bench.case import Case
 from ep.bench.timing import interleaved
 from ep.cli import output, text
@@ -56,7 +56,7 @@ _MEMORY: Final = """
 import json, sys
 import numpy as np
 from ep import DeviceManagerRegistry, DeviceType, RequirePrimitive
-from ep.bench.all_cases import SETS
+from benchmarks.cases.sets import SETS
 from ep.cli.names import factory_of
 
 def peak():

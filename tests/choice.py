@@ -1,75 +1,55 @@
-"""The choice of the cases of a run: some cases of each test, in rotation."""
+"""The choice of the cases of a run: a case of each test, in rotation."""
 
 from __future__ import annotations
 
 import hashlib
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import pytest
 
-STRUCTURES = ("expression", "draw")
-"""The parameters that name an expression, or number a random one: no other case shares its kernels."""
-
-COMPILED = ("key", "op", "name", "scalar_type", "dtype", "capability", "chunk", *STRUCTURES)
+COMPILED = ("key", "op", "name", "scalar_type", "dtype", "capability", "chunk", "expression", "draw")
 """The parameters that determine the kernels of a case; most of its time is compilation."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The numbers of cases of a run.
+    """The cases of a run: one of each test, and some of those marked `ep_long`.
 
-    cases: the most cases of a test; keys, structures: the most keys, or expressions, that they compile kernels for.
-    long: the cases of all tests marked `ep_long` together.
+    long: the tests marked `ep_long` of which there is a case.
     examples: the examples of a property test.
     turn: a name that determines the choice.
     """
 
-    cases: int
-    keys: int
-    structures: int
     long: int
     examples: int
     turn: str
 
     def __str__(self) -> str:
         return (
-            f"at most {self.cases} cases of each test, with {self.keys} keys or {self.structures} expressions, "
-            f"{self.examples} examples of property tests, {self.long} cases marked ep_long, by --ep-turn {self.turn} "
-            "(all: --ep-every-case)"
+            f"a case of each test, of {self.long} of those marked ep_long, and {self.examples} examples of property "
+            f"tests, by --ep-turn {self.turn} (all: --ep-every-case)"
         )
 
     def chosen(self, items: Iterable[pytest.Item]) -> set[str]:
         """Return the names of the cases that a run has.
 
-        Tests of one primitive run with the same keys, if they have them, so that they share kernels.
+        Tests of one primitive run with the same key, if they have it, so that they share kernels.
         """
-        tests, long = defaultdict(list), []
+        tests: dict[str, list[pytest.Item]] = defaultdict(list)
+        long: dict[str, list[pytest.Item]] = defaultdict(list)
         for item in items:
-            if item.get_closest_marker("ep_long"):
-                long.append(item.nodeid)
-            else:
-                tests[item.nodeid.partition("[")[0]].append(item)
-        names = set(self._first(long)[: self.long])
-        for cases in tests.values():
-            names.update(self._of_one_test(cases))
-        return names
+            (long if item.get_closest_marker("ep_long") else tests)[item.nodeid.partition("[")[0]].append(item)
+        some = (long[name] for name in sorted(long, key=self._digest)[: self.long])
+        return {min(cases, key=self._place).nodeid for cases in (*tests.values(), *some)}
 
-    def _of_one_test(self, items: list[pytest.Item]) -> list[str]:
-        """Return one case of each key, then a second one of each, until there are enough."""
-        by_key = defaultdict(list)
-        for item in items:
-            by_key[_compiled(item)].append(item.nodeid)
-        limit = self.keys if _parameters(items[0]).keys().isdisjoint(STRUCTURES) else self.structures
-        columns = [self._first(by_key[key]) for key in self._first(by_key)[:limit]]
-        turns = itertools.zip_longest(*columns)
-        return [case for turn in turns for case in turn if case is not None][: self.cases]
+    def _place(self, item: pytest.Item) -> tuple[bytes, bytes]:
+        """Return the place of a case among those of its test: by its key, then by its other parameters."""
+        return self._digest(_compiled(item)), self._digest(_case(item.nodeid))
 
-    def _first(self, names: Iterable[str]) -> list[str]:
-        """Return names in the order of digests of their cases without the test, which is the same in all tests."""
-        return sorted(names, key=lambda name: hashlib.sha256(f"{self.turn} {_case(name)}".encode()).digest())
+    def _digest(self, name: str) -> bytes:
+        return hashlib.sha256(f"{self.turn} {name}".encode()).digest()
 
 
 def _case(name: str) -> str:

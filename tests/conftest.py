@@ -8,12 +8,24 @@ from pathlib import Path
 import pytest
 
 from ep.testing.fixtures import device, pytest_generate_tests, rng
+from tests.beside import run_beside, run_on_example
 from tests.forked import run_forked
 from tests.kernel_folders import first_launch, kernels, launched
 from tests.once import shared
 from tests.recordings import check_recordings
 
-__all__ = ["device", "first_launch", "kernels", "launched", "pytest_generate_tests", "rng", "run_forked", "shared"]
+__all__ = [
+    "device",
+    "first_launch",
+    "kernels",
+    "launched",
+    "pytest_generate_tests",
+    "rng",
+    "run_beside",
+    "run_forked",
+    "run_on_example",
+    "shared",
+]
 
 
 OF_CUDA = ("ops/test_cuda_indices_ptx.py", "primitive/test_missing_parts.py", "cuda/test_*.py")

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.subprocesses import command, environment_of
+from tests.subprocesses import LIMIT, command, environment_of
 
 SERVE = """
-import json, os, sys
+import json, os, signal, sys
 for line in sys.stdin:
     program, environment, *files = json.loads(line)
     child = os.fork()
@@ -20,6 +20,7 @@ for line in sys.stdin:
         for place, file in enumerate([os.devnull, *files]):
             os.dup2(os.open(file, os.O_RDWR | os.O_APPEND), place)
         os.environ.update(environment)
+        signal.alarm(LIMIT)
         break
     _, status, used = os.wait4(child, 0)
     print(os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, flush=True)
@@ -45,12 +46,13 @@ def forking(begin: str, *path: str, **environment: str) -> Iterator[Callable[...
 
     begin: starts no threads, and launches nothing.
     path, environment: as in `run`; the function takes more variables, which are set before its code runs.
-    The function checks the exit code, and returns the output; with `merged=True`, also that on stderr.
+    The function checks the exit code, and returns the output; with `merged=True`, also that on stderr. A fork that
+    runs for longer than LIMIT ends with the code of SIGALRM.
     """
     if not hasattr(os, "fork"):
         pytest.skip("there is no fork on this platform")
     process = subprocess.Popen(
-        command(f"{begin}\n{SERVE}"),
+        command(f"{begin}\nLIMIT = {LIMIT}\n{SERVE}"),
         env=environment_of(path, environment),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

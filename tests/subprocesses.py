@@ -15,16 +15,19 @@ SOURCES = str(Path(ep.__file__).parents[1])
 WARNINGS = "-W", "error", "-W", "ignore:This process (pid:DeprecationWarning"
 """Warnings are errors, but for Python's of forks of a process with threads, which are what some tests are about."""
 
+LIMIT = 600
+"""The seconds after which a process that a test waits for is taken for one that waits for ever."""
+
 
 def run(code: str, *path: str, fails: bool = False, **environment: str) -> str:
     """Return the output of `code`, or its output on stderr if it `fails`.
 
     path: the first folders of the module search path; the sources follow, then the folders of the environment.
     environment: variables to set.
-    Warnings are errors.
+    Warnings are errors, and so is a process that does not end within LIMIT.
     """
     done = subprocess.run(
-        command(code), env=environment_of(path, environment), capture_output=True, text=True, check=False
+        command(code), env=environment_of(path, environment), capture_output=True, text=True, check=False, timeout=LIMIT
     )
     assert (done.returncode != 0) == fails, done.stdout + done.stderr
     return done.stderr if fails else done.stdout

@@ -1,8 +1,7 @@
 """Writes the accuracy tables of the documentation from measurements: `python -m tools.accuracy_table`.
 
 It reads the results of `python -m benchmarks.accuracy --json` in benchmarks/results/accuracy-float32.json and
-accuracy-float64.json, and those of `python -m benchmarks.accuracy.sums --json` in accuracy-sums.json. With `--check` it
-only compares.
+accuracy-float64.json, and those of `python -m benchmarks.accuracy.sums --json` in accuracy-sums.json.
 """
 
 from __future__ import annotations
@@ -14,19 +13,19 @@ from typing import Any, Final
 import numpy as np
 
 from ep.testing import tolerances
-from tools.generated import ROOT, update
+from tools.generated import ROOT, updated, write
 
 _DTYPES: Final = ("float32", "float64")
 _NAMES: Final = ("ep", "numpy", "torch")
 _TITLES: Final = {"ep": "ep", "numpy": "NumPy", "torch": "PyTorch"}
 
 
-def parts() -> list[tuple[str, str, str]]:
-    """Return (file, name of the part, text) of each table."""
+def files() -> dict[str, str]:
+    """Return the contents of the files with the tables."""
     measured = {dtype: _read(dtype) for dtype in _DTYPES}
     tables = [("docs/accuracy.md", f"accuracy in {dtype}", _whole(measured[dtype])) for dtype in _DTYPES]
     tables.append(("docs/accuracy.md", "accuracy of softmaxes and sums", _sums(_read("sums"))))
-    return [("docs/accuracy.md", "bounds of accuracy", _bounds()), *tables]
+    return updated(("docs/accuracy.md", "bounds of accuracy", _bounds()), *tables)
 
 
 def _bounds() -> str:
@@ -111,10 +110,5 @@ def _markdown(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([f"| {' | '.join(columns)} |", rule, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
-def main() -> int:
-    """Rewrite the tables, or with `--check` report whether they are up to date; return the exit code."""
-    return max(update(file, name, text, "tools.accuracy_table") for file, name, text in parts())
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    write(files())

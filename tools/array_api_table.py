@@ -1,7 +1,7 @@
 """Writes the tables of docs/array-api.md, which compare `ep.ops` with the array API standard.
 
-With `--check` it changes nothing. Functions of `ep.ops` have the names of the standard, unless an operator declares
-that it implements another function, or this file names it.
+Functions of `ep.ops` have the names of the standard, unless an operator declares that it implements another function,
+or this file names it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from typing import Final
 import ep.ops
 from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive import BinaryOp, UnaryOp
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.ops.declare.operator import operators
-from ep.ops.names import function_name
-from tools.generated import update
+from tools.generated import updated, write
 
-NAME: Final = "array API"
 _FILE: Final = "docs/array-api.md"
 
 STANDARD: Final = {
@@ -81,9 +79,11 @@ _OPS: Final[dict[str, UnaryOp | BinaryOp]] = {function_name(op): op for op in OP
 _KINDS: Final = {Kind.BOOL: "bool", Kind.INTEGER: "integer", Kind.FLOAT: "floating", Kind.COMPLEX: "complex"}
 
 
-def parts() -> list[tuple[str, str, str]]:
-    """Return (file, name of the part, text) of the table."""
-    return [(_FILE, NAME, "\n\n".join(_section(title, names.split()) for title, names in STANDARD.items()))]
+def files() -> dict[str, str]:
+    """Return the contents of the file with the tables."""
+    return updated(
+        (_FILE, "array API", "\n\n".join(_section(title, names.split()) for title, names in STANDARD.items()))
+    )
 
 
 def _section(title: str, names: list[str]) -> str:
@@ -114,10 +114,5 @@ def _types(name: str) -> str:
     return "all" if kinds == set(_KINDS) else ", ".join(word for kind, word in _KINDS.items() if kind in kinds)
 
 
-def main() -> int:
-    """Rewrite the table, or with `--check` report whether it is up to date; return the exit code."""
-    return max(update(file, name, text, "tools.array_api_table") for file, name, text in parts())
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    write(files())

@@ -1,45 +1,32 @@
-"""Parts of the documentation that programs write: between two comments that name them."""
+"""Parts of the documentation that programs write: whole files, and parts between two comments that name them.
+
+Each program has a function `files`, and `python -m` writes them. `tests/test_project.py` compares all of them.
+"""
 
 from __future__ import annotations
 
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 
 
-def block(name: str, text: str) -> str:
-    """Return the part called `name`, with its comments around it."""
-    return f"<!-- {name}: begin -->\n{text}\n<!-- {name}: end -->"
+def updated(*parts: tuple[str, str, str]) -> dict[str, str]:
+    """Return files with other texts in parts of them. parts: a file, the name of the part, and its text."""
+    found: dict[str, str] = {}
+    for file, name, text in parts:
+        begin, end = (f"<!-- {name}: {word} -->" for word in ("begin", "end"))
+        before, _, rest = (found.get(file) or (ROOT / file).read_text(encoding="utf-8")).partition(begin)
+        _, has_end, after = rest.partition(end)
+        if not has_end:
+            raise ValueError(f"{file} has no part called {name!r}")
+        found[file] = f"{before}{begin}\n{text}\n{end}{after}"
+    return found
 
 
-def replace(file: str, text: str, program: str) -> int:
-    """Make `text` the contents of a file, or with `--check` only compare; return the exit code."""
-    path = ROOT / file
-    if path.exists() and path.read_text() == text:
-        return 0
-    if "--check" in sys.argv[1:]:
-        print(f"{file} is out of date; run python -m {program}", file=sys.stderr)
-        return 1
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    return 0
-
-
-def update(file: str, name: str, text: str, program: str) -> int:
-    """Replace the part called `name` by `text`, or with `--check` only compare; return the exit code."""
-    path = ROOT / file
-    contents = path.read_text()
-    before, _, rest = contents.partition(f"<!-- {name}: begin -->")
-    _, end, after = rest.partition(f"<!-- {name}: end -->")
-    if not end:
-        raise ValueError(f"{file} has no part called {name!r}")
-    updated = before + block(name, text) + after
-    if updated == contents:
-        return 0
-    if "--check" in sys.argv[1:]:
-        print(f"{file}: the {name} is out of date; run python -m {program}", file=sys.stderr)
-        return 1
-    path.write_text(updated)
-    return 0
+def write(files: Mapping[str, str]) -> None:
+    """Write the contents of files."""
+    for file, text in files.items():
+        (ROOT / file).parent.mkdir(exist_ok=True)
+        (ROOT / file).write_text(text, encoding="utf-8")

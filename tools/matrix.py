@@ -56,6 +56,14 @@ QUICK: Final = (
 )
 """Arguments of pytest for a short run: a few keys of each primitive, and all tests that versions can influence."""
 
+QUICK_ON_CUDA: Final = (
+    *("ep/testing/device_layer", "ep/testing/primitive/test_gather.py", "ep/testing/primitive/test_softmax.py"),
+    *("tests/cuda/test_known_launches.py", "tests/cuda/test_kernels_on_disk.py", "tests/ops/test_dlpack.py"),
+    "-k",
+    "not test_every_key",
+)
+"""The same of the CUDA device, between the lowest versions and the newest Python: what the host's code depends on."""
+
 
 @dataclass
 class Row:
@@ -111,7 +119,9 @@ class Environment:
         self._python, self._folder, self._pre = python, folder, arguments.pre
         self._own = str(folder / ("Scripts" if os.name == "nt" else "bin") / "python")
         self._quick = QUICK if arguments.quick else ()
-        self._quick_on_cpu = () if name in (arguments.whole or ()) else self._quick
+        whole = name in (arguments.whole or ())
+        self._quick_on_cpu = () if whole else self._quick
+        self._quick_on_cuda = self._quick if whole or name == LOWEST or not self._quick else QUICK_ON_CUDA
         options = "-q", "-n", str(workers), "--ep-turn", f"{commit()}-{name}"  # others have other cases
         self._tests = [self._own, "-m", "pytest", *options]
         self._log = folder.with_name(f"{folder.name}.log")
@@ -150,7 +160,7 @@ class Environment:
         self._run("demo", [own, "-m", "ep", "demo"])
         runs = [partial(self._run, "CPU tests", [*self._tests, *self._quick_on_cpu])]
         if "numba-cuda" in self.row.results:
-            runs.append(partial(self._run, "PTX tests", [*self._tests, *self._quick, "--ep-device", "cuda"]))
+            runs.append(partial(self._run, "PTX tests", [*self._tests, *self._quick_on_cuda, "--ep-device", "cuda"]))
         return runs
 
     def _run(self, step: str, command: Sequence[str]) -> str:

@@ -51,8 +51,8 @@ from ep.cuda.engine.reduce import kernel as reduce
 from ep.cuda.engine.reduce import long_runs, rows, segment_sum
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, RowVariant
 from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan
-from ep.cuda.engine.reduce.row_passes import RowFunction, turn_of
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxVariant, Stage, row_plan
+from ep.cuda.engine.reduce.row_passes import RowFunction, thread_tile
+from ep.cuda.engine.reduce.row_plan import PartVariant, RowStorage, SoftmaxVariant, Stage, row_plan
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.segment_plan import part_bits
 from ep.cuda.kernels import row_expression, softmax
@@ -102,9 +102,9 @@ def kernels_of_rows(data_type: DataType) -> Iterator[compiler.KernelSource]:
             yield rows.kernel(
                 function,
                 data_type,
-                SoftmaxVariant(Keep.REGISTERS, elements, True, threads, cols // elements // threads),
+                SoftmaxVariant(RowStorage.REGISTERS, elements, True, threads, cols // elements // threads),
             )
-        yield rows.kernel(function, data_type, SoftmaxVariant(Keep.NOWHERE, elements, True, BLOCK_THREADS))
+        yield rows.kernel(function, data_type, SoftmaxVariant(RowStorage.NOWHERE, elements, True, BLOCK_THREADS))
         first = Stage.MAXIMA_AND_SUMS if function in (softmax.softmax, softmax.log_softmax) else Stage.SUMS
         for stage in (first, Stage.RESULTS):
             yield rows.kernel(function, data_type, PartVariant(stage, elements, True, BLOCK_THREADS))
@@ -189,9 +189,11 @@ def softmax_rows(function: Callable[[DataType], RowFunction], data_type: DataTyp
     (variant,) = plan.variants
     assert isinstance(variant, SoftmaxVariant)
     _, elements, aligned, threads, packs = variant
-    slots = turn_of(made, data_type, elements, aligned, threads, packs).slots
+    slots = thread_tile(made, data_type, elements, aligned, threads, packs).slots
     of_loop = warp_turns(cols // elements, threads, slots, threads)
-    num_loops = {Keep.REGISTERS: 0, Keep.SHARED: 3, Keep.LOADED: 2, Keep.NOWHERE: 2}[variant.keep]
+    num_loops = {RowStorage.REGISTERS: 0, RowStorage.SHARED: 3, RowStorage.LOADED: 2, RowStorage.NOWHERE: 2}[
+        variant.storage
+    ]
     size, block_rows = data_type.itemsize, plan.grid.threads[0] // threads
     kernel = rows.kernel(function, data_type, variant)
     return Rows(kernel.name, kernel, cols, plan.grid, block_rows, made.num_operands * size, size, [of_loop] * num_loops)

@@ -1,21 +1,20 @@
-"""Writes the table of the supported ONNX operators: `python -m tools.onnx_table`, or with `--check`."""
+"""Writes the table of the supported ONNX operators: `python -m tools.onnx_table`."""
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 import onnx
 
-from ep.onnx.table import OPERATORS
-from tools.generated import update
+from ep.onnx.table import BY_DOMAIN, OPERATORS
+from tools.generated import updated, write
 
 _FILE: Final = "docs/onnx.md"
 _OLDEST: Final = 7
 
 
-def parts() -> list[tuple[str, str, str]]:
-    """Return (file, name of the part, text) of the table."""
+def files() -> dict[str, str]:
+    """Return the contents of the file with the table."""
     lines = ["| operator | opsets |", "|---|---|"]
     meanings: dict[tuple[tuple[int, ...], str], list[str]] = {}
     first: dict[str, int] = {}
@@ -30,13 +29,11 @@ def parts() -> list[tuple[str, str, str]]:
     for (since, end), names in sorted(meanings.items()):
         later = "".join(f", another meaning from {opset} on" for opset in since[1:])
         lines.append(f"| {', '.join(names)} | from {since[0]} {end}{later} |")
-    return [(_FILE, "operators of ONNX", "\n".join(lines))]
-
-
-def main() -> int:
-    """Write the table; return the exit code."""
-    return max(update(file, name, text, "tools.onnx_table") for file, name, text in parts())
+    for domain, of_domain in sorted(BY_DOMAIN.items()):
+        if domain:
+            lines.append(f"| {', '.join(sorted(of_domain))} | of {domain}, all |")
+    return updated((_FILE, "operators of ONNX", "\n".join(lines)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    write(files())

@@ -1,19 +1,18 @@
 """Writes ep/ops/__init__.pyi, which describes `ep.ops` to editors and type checkers: `python -m tools.ops_stub`.
 
-The functions are made from declarations when `ep.ops` is imported. With `--check` it only compares.
+The functions are made from declarations when `ep.ops` is imported.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-import sys
 from typing import Final
 
 import ep.ops
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.names import is_backward
-from tools.generated import ROOT
+from tools.generated import write
 
 _FILE: Final = "ep/ops/__init__.pyi"
 _HEAD: Final = '''"""The types of `ep.ops`. Written by tools/ops_stub.py."""
@@ -32,7 +31,7 @@ _BLANKS: Final = "    "
 _ARRAY: Final = re.compile(r"\bArray(Like)?\b")
 
 
-def stub() -> str:
+def files() -> dict[str, str]:
     """Return the contents of the file."""
     others = sorted(set(ep.ops.__all__) - FUNCTIONS.keys())
     lines = [_HEAD.rstrip()]
@@ -48,7 +47,7 @@ def stub() -> str:
         else:
             lines += ["", definition, f'{_BLANKS}"""{meaning}"""']
     lines += ["", *(f"{alias} = {aliases[alias]}" for alias in sorted(aliases))]
-    return "\n".join(lines) + "\n"
+    return {_FILE: "\n".join(lines) + "\n"}
 
 
 def _of_host(array: re.Match[str]) -> str:
@@ -69,17 +68,5 @@ def _parameters(signature: inspect.Signature) -> str:
     return ", ".join(found)
 
 
-def main() -> int:
-    """Rewrite the file, or with `--check` report whether it is up to date; return the exit code."""
-    path = ROOT / _FILE
-    if path.exists() and path.read_text() == stub():
-        return 0
-    if "--check" in sys.argv[1:]:
-        print(f"{_FILE} is out of date; run python -m tools.ops_stub", file=sys.stderr)
-        return 1
-    path.write_text(stub())
-    return 0
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    write(files())

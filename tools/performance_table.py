@@ -1,20 +1,18 @@
 """Writes the measurements into the documents: `python -m tools.performance_table`.
 
 It reads benchmarks/results/NAME/host.json and avx2.json, which `python -m benchmarks.record NAME` wrote for each
-machine. It writes a page for each machine, the list of machines, the README's figures, and its picture. With `--check`
-it only compares.
+machine. It writes a page for each machine, the list of machines, the README's figures, and its picture.
 """
 
 from __future__ import annotations
 
 import textwrap
-from pathlib import Path
 from typing import Final
 
 from benchmarks import report
 from benchmarks.instructions import HOST
-from tools.generated import ROOT, replace, update
-from tools.performance.page import PROGRAM, page
+from tools.generated import updated, write
+from tools.performance.page import page
 from tools.performance.picture import picture
 from tools.performance.records import newest, records
 
@@ -24,15 +22,11 @@ _PICTURE: Final = "docs/pictures/ratios.svg"
 _COLUMNS: Final = 118
 
 
-def parts() -> list[tuple[str, str, str]]:
-    """Return (file, name of the part, text) of each part of a file."""
-    return [("README.md", "encoder", _model()), ("README.md", "speed", _headline()), (_FILE, "machines", _machines())]
-
-
 def files() -> dict[str, str]:
-    """Return the text of the page of each machine, and of the picture, by file."""
+    """Return the contents of the documents, of the page of each machine, and of the picture."""
     names = dict.fromkeys(record.name for record in records())
-    return {f"{_PAGES}/{name}.md": page(name) for name in names} | {_PICTURE: picture(newest())}
+    parts = [("README.md", "encoder", _model()), ("README.md", "speed", _headline()), (_FILE, "machines", _machines())]
+    return {f"{_PAGES}/{name}.md": page(name) for name in names} | {_PICTURE: picture(newest())} | updated(*parts)
 
 
 def _headline() -> str:
@@ -83,16 +77,5 @@ def _machines() -> str:
     return "\n".join(lines)
 
 
-def main() -> int:
-    """Write the documents, or with `--check` report whether they are up to date; return the exit code."""
-    written = [update(file, name, text, PROGRAM) for file, name, text in parts()]
-    found = files()
-    written += [replace(file, text, PROGRAM) for file, text in found.items()]
-    for path in Path(ROOT / _PAGES).glob("*.md"):
-        if f"{_PAGES}/{path.name}" not in found:
-            path.unlink()
-    return max(written)
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    write(files())

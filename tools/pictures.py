@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import ep
-from tools.generated import ROOT
+from tools.generated import write
 
 
 @ep.fuse
@@ -17,17 +17,11 @@ def _layer(x: Any, w: Any, b: Any) -> Any:
     return d * ep.ops.rsqrt(ep.ops.mean(d * d, -1, keepdims=True) + 1e-5), ep.ops.max(h, 0)
 
 
-def pictures() -> dict[str, str]:
+def files() -> dict[str, str]:
     """Return the text of each picture, by its file."""
     x, w, b = (np.zeros(shape, np.float32) for shape in ((64, 128), (128, 256), (256,)))
     return {"docs/pictures/kernels.svg": _layer.explain(x, w, b).svg()}
 
 
-def main() -> None:
-    """Write the pictures."""
-    for file, picture in pictures().items():
-        (ROOT / file).write_text(picture, encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    write(files())

@@ -1,7 +1,4 @@
-"""Writes the table of docs/placement.md: the cost model's choices for many ranks; `python -m tools.placement_table`.
-
-With `--check` it only compares.
-"""
+"""Writes the table of docs/placement.md: the cost model's choices for many ranks; `python -m tools.placement_table`."""
 
 from __future__ import annotations
 
@@ -13,17 +10,16 @@ import numpy as np
 import ep.ops  # noqa: F401, which declares the operators
 from ep.ops.declare.operator import operator_named
 from ep.sbp import Choice, choose, parse_many, route, sent
-from tools.generated import update
+from tools.generated import updated, write
 
-NAME: Final = "many ranks"
 _FILE: Final = "docs/placement.md"
 _MESHES: Final = ((8, (2, 4)), (64, (8, 8)), (1024, (32, 32)))
 _TABLE, _TOKENS = (50_257, 768), (1024,)
 _ROWS, _HIDDEN, _LAYERS = 32 * 64, 384, 6
 
 
-def parts() -> list[tuple[str, str, str]]:
-    """Return (file, name of the part, text) of the table."""
+def files() -> dict[str, str]:
+    """Return the contents of the file with the table."""
     headings = (
         "ranks",
         "rows on every rank",
@@ -42,7 +38,7 @@ def parts() -> list[tuple[str, str, str]]:
             _each(2 * _LAYERS * _route("P", "B", (_ROWS, _HIDDEN), (ranks,)), ranks),
         )
         lines.append(f"| {ranks:,} | {' | '.join(cells)} |")
-    return [(_FILE, NAME, "\n".join(lines))]
+    return updated((_FILE, "many ranks", "\n".join(lines)))
 
 
 def _each(bytes_of_all: int, ranks: int) -> str:
@@ -61,10 +57,5 @@ def _route(source: str, target: str, shape: tuple[int, ...], mesh: Sequence[int]
     return sent(route(parse_many(source), parse_many(target), shape, 4, mesh))
 
 
-def main() -> int:
-    """Rewrite the table, or with `--check` report whether it is up to date; return the exit code."""
-    return max(update(file, name, text, "tools.placement_table") for file, name, text in parts())
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    write(files())

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from benchmarks.cases.sets import SETS
 from ep import DeviceManagerRegistry, DeviceType, UnsupportedPrimitiveError
-from ep.bench.all_cases import SETS
 from ep.bench.case import Case
 from ep.bench.trial import set_up
 from ep.cli.names import factory_of

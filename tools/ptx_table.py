@@ -21,6 +21,7 @@ from ep.common.primitive.keys import (
     BROADCAST_ELEMENTWISE_UNARY,
     ONE_HOT,
     SCAN,
+    TREE_ENSEMBLE,
     WHERE,
 )
 from ep.common.stored_types import scanned_as, stored_types, unit_of
@@ -36,7 +37,7 @@ from ep.cuda.engine.move import gather, move, pad, transpose
 from ep.cuda.engine.move.tile import every_tile
 from ep.cuda.engine.reduce.arg_sort_plan import ArgSortVariant, Task
 from ep.cuda.engine.reduce.scan_plan import ScanVariant
-from ep.cuda.kernels import add, arg_sort, indices, one_hot, scan, where
+from ep.cuda.kernels import add, arg_sort, indices, one_hot, scan, tree_ensemble, where
 from ep.include import DataType
 from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BinaryOp, UnaryOp
@@ -157,6 +158,8 @@ def _scans_and_sorts() -> Iterator[compiler.KernelSource]:
         for task, width in ((Task.KEYS, 1), *((Task.FIND, 2**k) for k in range(9))):
             number = DataType.kInt64 if task is Task.FIND or data_type.itemsize == 8 else DataType.kInt32
             yield arg_sort.kernel(data_type, ArgSortVariant(task, number, 32, width))
+    for key in sorted(TREE_ENSEMBLE, key=str):
+        yield tree_ensemble.kernel(key.op, *key.dtypes)
 
 
 def _variants(elements: int, num_operands: int, walks: Iterable[tuple[int, int]]) -> Iterator[Variant]:

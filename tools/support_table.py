@@ -1,4 +1,4 @@
-"""Writes the support tables from the registry: `python -m tools.support_table`, or with `--check`.
+"""Writes the support tables from the registry: `python -m tools.support_table`.
 
 docs/support.md lists every op and its data types, the README lists the primitives of each device.
 """
@@ -12,9 +12,8 @@ from ep.cli.data_types import in_groups, in_words
 from ep.include.device_type import DeviceType
 from ep.include.primitive import Entry, implemented
 from ep.include.primitive import registered as registered_on
-from tools.generated import update
+from tools.generated import updated, write
 
-NAME: Final = "support table"
 DEVICES: Final = DeviceType.kCPU, DeviceType.kCUDA
 """The devices of this package: the tables do not depend on what else is installed."""
 
@@ -24,9 +23,9 @@ def registered() -> list[Entry]:
     return [entry for device_type in DEVICES for entry in registered_on(device_type)]
 
 
-def parts() -> list[tuple[str, str, str]]:
-    """Return (file, name of the part, text) of each table."""
-    return [("README.md", NAME, _short()), ("docs/support.md", NAME, _long())]
+def files() -> dict[str, str]:
+    """Return the contents of the files with the tables."""
+    return updated(("README.md", "support table", _short()), ("docs/support.md", "support table", _long()))
 
 
 def _short() -> str:
@@ -87,10 +86,5 @@ def _types(entries: list[Entry]) -> str:
     return in_words(entries[0].interface, [entry.dtypes for entry in entries], in_groups).replace("->", "→")
 
 
-def main() -> int:
-    """Rewrite the tables, or with `--check` report whether they are up to date; return the exit code."""
-    return max(update(file, name, text, "tools.support_table") for file, name, text in parts())
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    write(files())

@@ -30,7 +30,7 @@ from typing import Any, Final
 from ep.include.additions import note_addition
 
 TOGETHER: Final = 32  # in one graph
-PART: Final = 8 * TOGETHER  # of an operator and a type, until the record is written
+PART: Final = 16 * TOGETHER  # of an operator and a type, until the record is written
 FILE: Final = Path(__file__).parents[1] / "tests/data/torch_samples.json"
 
 
@@ -113,7 +113,9 @@ def computed(
                 marks[k] = mark
         right = [k for k in alone if is_right(k)]
         if is_together and all(marks[k] != tried.NONE for k in alone):
-            differing += [f"{name} {dtype} sample {k} in one graph: {alone[k]}" for k in right]
+            differing += [
+                f"{name} {dtype} sample {k} in one graph: {alone[k]}" for k in right if alone[k] != tried.NO_GRAPH
+            ]
         is_together = len(alone) < len(some)
     return packed(marks), has_roundings, differing, len(chosen) > begin + PART
 

@@ -1,7 +1,7 @@
 """Writes the tables of elementary functions of the CPU's README: `python -m tools.vector_math_table`.
 
 The functions are those of `names.py`. The gains of their extra forms are those that `python -m benchmarks.forms --json`
-wrote to benchmarks/results/forms.json. With `--check` it only compares.
+wrote to benchmarks/results/forms.json.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import json
 from typing import Final
 
 from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
-from tools.generated import ROOT, update
+from tools.generated import ROOT, updated, write
 
 _FILE: Final = "ep/cpu/vector_math/README.md"
 _MEASURED: Final = "benchmarks/results/forms.json"
 
 
-def parts() -> list[tuple[str, str, str]]:
-    """Return (file, name of the part, text) of each table."""
-    return [(_FILE, "functions", _functions()), (_FILE, "gains", _gains())]
+def files() -> dict[str, str]:
+    """Return the contents of the file with the tables."""
+    return updated((_FILE, "functions", _functions()), (_FILE, "gains", _gains()))
 
 
 def _functions() -> str:
     rows = [
-        "| function | arithmetic | any processor | with tables | ordinary elements | bound | test |",
-        "|---" * 7 + "|",
+        "| function | arithmetic | any processor | with tables | ordinary elements | bound |",
+        "|---" * 6 + "|",
     ]
     for name in sorted(FLOAT64.keys() | FLOAT32.keys()):
         for arithmetic, names in (("float32", FLOAT32), ("float64", FLOAT64)):
@@ -32,7 +32,7 @@ def _functions() -> str:
                 its = forms.names
                 shown = its["computed"], its["tabled"], its["tabled_ordinary"] or its["ordinary"]
                 places = " | ".join(_place(each) if each else "" for each in shown)
-                rows.append(f"| {name} | {arithmetic} | {places} | {forms.ulps:g} | {forms.test} |")
+                rows.append(f"| {name} | {arithmetic} | {places} | {forms.ulps:g} |")
     return "\n".join(rows)
 
 
@@ -60,10 +60,5 @@ def _place(name: str) -> str:
     return name.rpartition(".")[0].replace(".", "/")
 
 
-def main() -> int:
-    """Rewrite the table, or with `--check` report whether it is up to date; return the exit code."""
-    return max(update(file, name, text, "tools.vector_math_table") for file, name, text in parts())
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    write(files())

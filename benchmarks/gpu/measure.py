@@ -14,10 +14,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import ep.ops
+from benchmarks.cases.reduce import row_cases
+from benchmarks.cases.sets import SETS
 from ep import AllocationOptions, DeviceType, RequirePrimitive
-from ep.bench.all_cases import SETS
 from ep.bench.case import Array, Case, UnaryWork
-from ep.bench.cases_reduce import row_cases
 from ep.cli.names import factory_of
 from ep.include.data_type import as_data_type
 from tests.cuda.graph import Graph

@@ -67,6 +67,7 @@ _UNARY: Final[dict[UnaryOp, Callable[..., object]]] = {
 _BINARY: Final[dict[BinaryOp, Callable[..., object]]] = {
     BinaryOp.kAdd: torch.add,
     BinaryOp.kMul: torch.mul,
+    BinaryOp.kMax: torch.maximum,
     BinaryOp.kPow: torch.pow,
     BinaryOp.kLessThan: torch.lt,
 }

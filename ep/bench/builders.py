@@ -6,7 +6,6 @@ import math
 from functools import partial
 from typing import Any, Final
 
-import ml_dtypes
 import numpy as np
 
 from ep.bench import data
@@ -133,7 +132,7 @@ def binary(
 ) -> Case:
     """Return a case of a binary op with broadcasting, the first operand from the domain.
 
-    `numpy(x, y, out)` computes it with NumPy.
+    `numpy(x, y, out=out)` computes it with NumPy.
 
     dst_type: that of the operands by default.
     """
@@ -143,26 +142,6 @@ def binary(
         name, BroadcastElementwiseBinary, (op, item, out_type, max(_MAX_NUM_DIMS, len(dims))), BinaryWork(op),
         (data.within(dims0, item, domain), Input(dims1, item)), dims, out_type,
         lambda inputs, out: (dims0, inputs[0], dims1, inputs[1], out),
-        lambda inputs, out: partial(numpy, *inputs, out),
+        lambda inputs, out: partial(numpy, *inputs, out=out),
         relative_error=relative_error, absolute_error=relative_error, **about,
     )  # fmt: skip
-
-
-DTYPES: Final = tuple(
-    map(np.dtype, (np.float32, np.float64, np.float16, ml_dtypes.bfloat16, np.int8, np.int32, np.int64))
-)
-"""The dtypes that cases are made for; the cases of a set may support only some of them."""
-
-FLOATS: Final = DTYPES[:4]
-
-RELATIVE_ERROR: Final = dict(zip(FLOATS, (2e-5, 1e-10, 1e-2, 6e-2), strict=True))
-"""The relative error that two libraries' results of a transcendental function may have, by data type."""
-
-
-def shape(size: int, num_dims: int) -> tuple[int, ...]:
-    """Return dims of about `size` elements in all, as equal as powers of two can be; later dims are larger."""
-    bits, dims = max(size, 1).bit_length() - 1, []
-    for position in range(num_dims, 0, -1):
-        dims.append(2 ** (bits // position))
-        bits -= bits // position
-    return tuple(dims)

@@ -122,6 +122,11 @@ class SortWork(Work):
 
 
 @dataclass(frozen=True)
+class TreesWork(Work):
+    """The sums of the weights of the leaves that rows reach in trees."""
+
+
+@dataclass(frozen=True)
 class WhereWork(Work):
     """The second operand where the first is true, else the third, with broadcasting."""
 

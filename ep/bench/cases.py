@@ -12,6 +12,7 @@ from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpo
 from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
 from ep.bench.builders_product import broadcast_matmul, matmul
 from ep.bench.builders_reduce import reduce, scan, scatter, segment_sum, softmax, sort
+from ep.bench.builders_trees import tree_ensemble
 from ep.bench.case import Case
 from ep.include.primitive import BinaryOp, ReduceOp, UnaryOp
 
@@ -68,5 +69,6 @@ def bench_cases(count: int) -> list[Case]:
         scatter("rows in another order", side, side),
         scan("running sums of rows", (side, side), 1),
         sort("five largest of each row", side, side, min(5, side)),
+        tree_ensemble("32 trees of depth 6", rows, 16, 32, 6),
         binary("less than a scalar", BinaryOp.kLessThan, dims, (), np.less, np.bool_),
     ]

@@ -184,6 +184,16 @@ def places(x: Array, out: Array) -> None:
         out[...] = (last - np.argsort(wide[:, ::-1], -1, kind="stable")[:, ::-1])[:, : out.shape[-1]]
 
 
+def leaf_sums(x: Array, words: Array, roots: Array, depth: int, out: Array) -> None:
+    """Add the weights of the leaves that rows reach in complete trees, whose words TreeEnsemble describes."""
+    rows, numbers = np.arange(len(x))[:, None], words.view(x.dtype)
+    node = np.broadcast_to(roots, (len(x), len(roots)))
+    for _ in range(depth):
+        is_not_above = x[rows, words[node + 1]] <= numbers[node]
+        node = node + words[node + 2 + is_not_above]
+    np.sum(numbers[node], axis=1, keepdims=True, out=out)
+
+
 def box(begin: Sequence[int], dims: Sequence[int]) -> tuple[slice, ...]:
     """Return the index for the box of `dims` that begins at `begin`."""
     return tuple(slice(start, start + size) for start, size in zip(begin, dims, strict=True))

@@ -28,7 +28,7 @@ from ep.bench.cases import bench_cases, copy
 from ep.bench.plot import Point, check_path, draw
 from ep.bench.trial import Trial
 from ep.cli import bench_model, models, names, output, present, text
-from ep.cli.coverage import Coverage, why_nothing_ran
+from ep.cli.case_coverage import Coverage, why_nothing_ran
 from ep.cli.parser import CommandError, Parser, WrongArgumentError
 from ep.include.device import Device
 
@@ -47,9 +47,8 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("--device", type=names.device_type, action="append", help="such as cpu (default: all present)")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw bandwidth by size: .svg, .png or .pdf")
     parser.add_argument("--onnx", type=Path, metavar="MODEL", help="time this model instead")
-    parser.add_argument(
-        "--shape", type=models.shape, action="append", default=[], metavar="NAME=SIZES", help="of an input of the model"
-    )
+    models.add_shape(parser)
+    models.add_otherwise(parser)
     output.add_format(parser, "table", "json")
 
 
@@ -60,8 +59,9 @@ def run(arguments: Namespace) -> int:
             if value:
                 raise WrongArgumentError(f"{option} is for primitives, and --onnx gives a model")
         return bench_model.run(arguments)
-    if arguments.shape:
-        raise WrongArgumentError("--shape is for the inputs of a model: give --onnx, too")
+    for option, value in (("--shape", arguments.shape), ("--otherwise", arguments.otherwise)):
+        if value:
+            raise WrongArgumentError(f"{option} is for a model: give --onnx, too")
     if arguments.plot:
         return _plot(arguments)
     count = SIZES[arguments.size]

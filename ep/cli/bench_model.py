@@ -6,7 +6,7 @@ import functools
 import os
 import time
 from argparse import Namespace
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
@@ -15,7 +15,6 @@ import numpy as np
 from ep.bench.timing import interleaved
 from ep.cli import models, output, text
 from ep.cli.computing import REFUSALS, device_of, refused
-from ep.cli.parser import CommandError
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 
@@ -38,8 +37,8 @@ def run(arguments: Namespace) -> int:
 
 def _measured(arguments: Namespace, device_type: DeviceType) -> dict[str, Any]:
     begin = time.perf_counter()
-    model = models.load(arguments.onnx, device_type)
-    inputs = _inputs(model, models.by_name("--shape", arguments.shape, [one.name for one in model.inputs]))
+    model = models.load(arguments.onnx, device_type, arguments.otherwise)
+    inputs = inputs_of(model, models.shapes_of(model, arguments.shape))
     device = device_of(device_type)
     placed = {name: device.place(one) for name, one in inputs.items()}
 
@@ -51,8 +50,7 @@ def _measured(arguments: Namespace, device_type: DeviceType) -> dict[str, Any]:
     try:
         results = [device.bring_back(one) for one in ours()]
     except REFUSALS as error:
-        notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
-        raise CommandError(f"{refused(error)}{notes}") from error
+        raise refused(error) from error
     first = {"ep": time.perf_counter() - begin}
     calls: dict[str, Callable[[], Any]] = {"ep": ours}
     begin = time.perf_counter()
@@ -67,6 +65,8 @@ def _measured(arguments: Namespace, device_type: DeviceType) -> dict[str, Any]:
     times = interleaved(calls, _SECONDS)
     return {
         "device": device_type.tag,
+        "otherwise": arguments.otherwise and arguments.otherwise.tag,
+        "parts": str(model.explain(**inputs)) if arguments.otherwise else None,
         "shapes": {name: list(one.shape) for name, one in inputs.items()},
         "first_seconds": first,
         "seconds": {name: one.median for name, one in times.items()},
@@ -76,17 +76,18 @@ def _measured(arguments: Namespace, device_type: DeviceType) -> dict[str, Any]:
     }
 
 
-def _inputs(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> Arrays:
-    """Return random inputs; free sizes that were not given are 1."""
-    rng, found = np.random.default_rng(0), Arrays()
-    for name, dtype, shape in model.inputs:
-        own = () if shape is None else tuple(size if isinstance(size, int) else 1 for size in shape)
-        sizes = shapes.get(name, own)
-        if dtype.kind in "iub":  # indices, masks, lengths: values that most models accept
-            found[name] = rng.integers(0, 2, sizes).astype(dtype)
-        else:
-            found[name] = rng.standard_normal(sizes).astype(dtype)
-    return found
+def inputs_of(model: Any, shapes: Mapping[str, tuple[int, ...]]) -> Arrays:
+    """Return random inputs of a model."""
+    rng = np.random.default_rng(0)
+    return {name: random_array(rng, shapes[name], dtype, 2) for name, dtype, _ in model.inputs}
+
+
+def random_array(rng: np.random.Generator, shape: Sequence[int], dtype: Any, count: int) -> np.ndarray[Any, Any]:
+    """Return random numbers; integers and truth values are from 0 to count - 1, which most take for indices, masks and
+    lengths."""
+    if np.dtype(dtype).kind in "iub":
+        return rng.integers(0, count, shape).astype(dtype)
+    return rng.standard_normal(shape).astype(dtype)
 
 
 def _onnxruntime(arguments: Namespace, inputs: Arrays) -> Callable[[], Any] | None:
@@ -118,7 +119,8 @@ def _distance(one: Any, other: Any) -> float:
 
 def _print(arguments: Namespace, found: Mapping[str, Any]) -> None:
     shapes = ", ".join(f"{name} {' x '.join(map(str, shape)) or '1'}" for name, shape in found["shapes"].items())
-    names = {"ep": f"ep, {found['device']}", "onnxruntime": "ONNX Runtime"}
+    beside = f" and {found['otherwise']}" if found["otherwise"] else ""
+    names = {"ep": f"ep, {found['device']}{beside}", "onnxruntime": "ONNX Runtime"}
     ours = found["seconds"]["ep"]
     taken = found["seconds"]
     first_unit, first = text.column([found["first_seconds"][name] for name in taken])
@@ -132,3 +134,5 @@ def _print(arguments: Namespace, found: Mapping[str, Any]) -> None:
     else:
         verdict = "ok" if found["right"] else f"fail, since one of the two is off by more than {_NEAR / 2:.0e}"
         output.paragraph(f"The outputs differ by {found['distance']:.1g} of the largest: {verdict}.")
+    if found["parts"]:
+        print(found["parts"])

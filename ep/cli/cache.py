@@ -18,6 +18,7 @@ from ep.cli.filters import add_filters, chosen
 from ep.cli.parser import CommandError, Parser, WrongArgumentError
 from ep.cli.warm import Failures, warm
 from ep.common import environment
+from ep.common.native import compilers
 from ep.common.processors import available_threads
 from ep.include.compiled_kernels import KernelsOnDisk
 from ep.include.device_manager_registry import DeviceManagerRegistry
@@ -111,6 +112,8 @@ def _warm(arguments: Namespace) -> int:
         absent = text.listed(list(dict.fromkeys(entry.device_type.tag for entry in fitting)))
         raise CommandError(f"nothing was compiled: there is no {absent} device; 'ep devices' says why")
     types = list(dict.fromkeys(entry.device_type for entry in entries))
+    if types == [DeviceType.kCPU] and (why := compilers.chosen()):
+        raise CommandError(f"nothing was compiled, since kernels would not be kept: {why}")
     failed = _compile(arguments, entries)
     for device_type in types:
         for index in range(DeviceManagerRegistry.GetDeviceCount(device_type)):

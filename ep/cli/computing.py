@@ -52,5 +52,6 @@ def device_of(device_type: DeviceType) -> Device:
 
 
 def refused(error: Exception) -> CommandError:
-    """Return an operator's error as a CommandError, in one line."""
-    return CommandError(" ".join(str(error).split()) or type(error).__name__)
+    """Return the error of an operator or of a model, with its notes, as a CommandError, in one line."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return CommandError(", ".join([said, *getattr(error, "__notes__", ())]))

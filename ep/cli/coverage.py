@@ -1,94 +1,133 @@
-"""The cases that a device has primitives for. A device may have only a few primitives."""
+"""List the primitives that ONNX models need on a device, by their share of the time, and which of them it lacks.
+
+  ep coverage numpy model.onnx
+  ep coverage numpy a.onnx b.onnx --shape ids=1,128
+
+Each model runs once on random inputs, and the other device computes what the first one has no kernels for. Then the
+other device, the CPU by default, computes each operator of the models alone, on random numbers. The time of a call is
+the median of some runs. An operator counts for each primitive that it needs, so shares may add up to more than 100 %.
+Sizes that are free are 1, unless --shape gives them.
+
+It needs the extra onnx. No code of a model is run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any, Final
 
-from ep.bench.case import Case
-from ep.bench.trial import Trial, set_up
-from ep.cli import names, output, present, text
-from ep.include.device import Device
-from ep.include.errors import EnvironmentVariableError
-from ep.include.primitive import NewPrimitive, registered
+import numpy as np
 
-T = TypeVar("T")
+from ep.bench.timing import interleaved
+from ep.cli import models, names, output, text
+from ep.cli.bench_model import inputs_of, random_array
+from ep.cli.computing import REFUSALS, device_of, refused
+from ep.cli.parser import Parser
+from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Request
 
-
-class Coverage:
-    """The cases on a device: those that ran, those that failed, and those without a primitive."""
-
-    def __init__(self, device: Device, cases: Sequence[Case], *, chosen: bool = False) -> None:
-        """cases: to run, if the device has their primitives. chosen: whether the user chose them among all cases."""
-        self.device, self.cases, self.label = device, cases, present.label(device)
-        self._chosen = chosen
-        self.ran: list[Case] = []
-        self.left_out: list[Case] = []
-        self.failures: list[str] = []
-
-    def run(self, do: Callable[[Case, Trial], T], *, one_of_each: bool = False) -> list[T]:
-        """Return the result of `do` for each case once it is set up; a case that raises is a failure, in one line.
-
-        one_of_each: run only the first case of each primitive that the device has, and of each group of its cases.
-        """
-        made = []
-        for case in self.cases:
-            if one_of_each and any(_family(case) == _family(other) for other in self.ran):
-                continue
-            factory = names.factory_of(case.primitive)
-            with output.status(f"{self.label}: {case.name}"):
-                try:
-                    if NewPrimitive(factory, self.device.device_type(), *case.key) is None:
-                        self.left_out.append(case)
-                        continue
-                    trial = set_up(case, self.device, factory)
-                except EnvironmentVariableError:
-                    raise
-                except Exception as error:  # a broken case must not hide the others
-                    self._failed(case, error)
-                    continue
-                self.ran.append(case)
-                made.append(do(case, trial))
-        return made
-
-    def _failed(self, case: Case, error: Exception) -> None:
-        self.ran.append(case)
-        self.failures.append(f"{case.primitive.__name__} ({case.name}): {present.one_line(error)}")
-
-    def in_words(self) -> str:
-        """Return the work that was not run, after `run`; an empty text if the cases and the device cover each other."""
-        implemented = list(dict.fromkeys(entry.interface for entry in registered(self.device.device_type())))
-        covered = {case.primitive for case in self.cases}
-        if not self.ran:
-            if not implemented:
-                return f"{self.label} has no primitives"
-            verb = "fits" if covered & set(implemented) else "covers"
-            it = "it" if len(implemented) == 1 else "them"
-            return f"{self.label} has {_listed(implemented)}; no case here {verb} {it}"
-        said = [f"no primitives for {_in_words(self.left_out)}"] if self.left_out else []
-        if rest := [interface for interface in implemented if interface not in covered and not self._chosen]:
-            said.append(f"{_listed(rest)}, which no case here covers")
-        return f"{self.label} has {'; and '.join(said)}" if said else ""
+_SECONDS: Final = 0.02
 
 
-def _family(case: Case) -> tuple[type, str]:
-    return case.primitive, case.group
+def add_arguments(parser: Parser) -> None:
+    """Add the arguments of `ep coverage`."""
+    parser.add_argument("device", type=names.device_type, help="such as numpy")
+    parser.add_argument("model", type=Path, nargs="+", help="an ONNX file")
+    models.add_shape(parser)
+    models.add_otherwise(parser, DeviceType.kCPU)
+    output.add_format(parser, "table", "json")
 
 
-def _listed(interfaces: Sequence[type]) -> str:
-    return text.listed([interface.__name__ for interface in interfaces])
+def run(arguments: Namespace) -> int:
+    """Print the primitives, those of the largest share first."""
+    device, other = arguments.device, arguments.otherwise
+    for one in (device, other):
+        device_of(one)  # raises the error of a device on which operators do not run
+    counts, calls = Counter[Hashable](), dict[Hashable, Any]()
+    for path, model in _loaded(arguments).items():
+        given = [one for one in arguments.shape if one[0] in {each.name for each in model.inputs}]
+        with output.status(f"{path}: runs once"):
+            try:
+                found = model.calls(inputs_of(model, models.shapes_of(model, given)))
+            except REFUSALS as error:
+                raise refused(error) from error
+        for node, operands in found:
+            described = *((one.shape, one.data_type) for one in operands), node.operator.key(node.attributes)
+            counts[node.name, described] += 1
+            calls[node.name, described] = node, operands
+    primitives, seconds, has = _primitives(device, other, [(*calls[key], count) for key, count in counts.items()])
+    if arguments.format == "json":
+        about = {"device": device.tag, "otherwise": other.tag, "seconds": seconds, "has_share": has / (seconds or 1)}
+        output.as_json(about | {"primitives": primitives})
+        return 0
+    unit, times = text.column([one["seconds"] for one in primitives])
+    rows = [
+        (
+            one["primitive"],
+            "yes" if one["has"] else "no",
+            ", ".join(one["operators"]),
+            f"{one['calls']:,}",
+            time,
+            f"{one['share']:.1%}",
+        )
+        for one, time in zip(primitives, times, strict=True)
+    ]
+    columns = ("primitive", f"on {device.tag}", "operators", "calls", f"{other.tag}, {unit}", "share")
+    output.table(columns, rows, right=columns[3:])
+    output.paragraph(
+        f"Operators for which {device.tag} has all primitives take {has / (seconds or 1):.1%} of the time."
+    )
+    return 0
 
 
-def _in_words(cases: Sequence[Case]) -> str:
-    """Return cases as a text: `Gather (rows of 64, single elements), Expand (attention mask)`."""
-    found: dict[str, list[str]] = {}
-    for case in cases:
-        found.setdefault(names.short_name(case.primitive), []).append(case.name)
-    return ", ".join(f"{primitive} ({', '.join(of_it)})" for primitive, of_it in found.items())
+def _loaded(arguments: Namespace) -> dict[Path, Any]:
+    """Return the models; WrongArgumentError for a shape of an input that none has."""
+    loaded = {path: models.load(path, arguments.device, arguments.otherwise) for path in arguments.model}
+    inputs = dict.fromkeys(one.name for model in loaded.values() for one in model.inputs)
+    models.by_name("--shape", arguments.shape, [*inputs])
+    return loaded
 
 
-def why_nothing_ran(coverages: Sequence[Coverage]) -> str:
-    """Return why no device ran anything; an empty text if one did."""
-    if any(coverage.ran for coverage in coverages):
-        return ""
-    return "nothing was run: " + "; ".join(coverage.in_words() for coverage in coverages)
+def _primitives(device: DeviceType, other: DeviceType, calls: Any) -> tuple[list[dict[str, Any]], float, float]:
+    """Return a row for each primitive, the seconds of all operators, and of those that the device has kernels for.
+
+    calls: the first result of each call, its operands, and how often it occurs.
+    """
+    rows, total, on_device = dict[tuple[str, bool], dict[str, Any]](), 0.0, 0.0
+    for node, operands, count in calls:
+        with output.status(f"{node.name} on {other.tag}"):
+            seconds = count * _seconds(other, node, operands)
+        needs = node.operator.needs(device, [one.data_type for one in operands], node.attributes)
+        if needs is None:
+            found = {(f"no primitive helps {node.name}", False)}
+        else:
+            found = {(str(Request(one.interface, one.op, one.dtypes)), has) for one, has in needs}
+        total += seconds
+        on_device += seconds * all(has for _, has in found)
+        for primitive, has in found:
+            empty = {"primitive": primitive, "has": has, "operators": [], "calls": 0, "seconds": 0.0}
+            row = rows.setdefault((primitive, has), empty)
+            row["operators"] = sorted({*row["operators"], node.name})
+            row["calls"] += count
+            row["seconds"] += seconds
+    for row in rows.values():
+        row["share"] = row["seconds"] / (total or 1)
+    return sorted(rows.values(), key=lambda row: (-row["seconds"], row["primitive"])), total, on_device
+
+
+def _seconds(device_type: DeviceType, node: Any, operands: Any) -> float:
+    """Return the time of an operator on a device."""
+    from ep.common.arrays.on_device import arrays_on, copied_from_host
+
+    arrays, rng = arrays_on(device_type).kept(), np.random.default_rng(0)
+    inputs = [copied_from_host(arrays, random_array(rng, one.shape, one.dtype, 1)) for one in operands]
+    plan = node.operator.prepare(device_type, inputs, node.attributes)
+
+    def compute() -> None:
+        plan.compute(arrays, inputs)
+        arrays.stream.Sync()
+
+    return interleaved({"": compute}, _SECONDS)[""].median

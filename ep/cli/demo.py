@@ -21,11 +21,12 @@ from ep.bench.builders_map import add, cast, fill, one_hot, tensor_fill, transpo
 from ep.bench.builders_move import copy_bytes, cut, join, pad, permute, set_bytes
 from ep.bench.builders_product import broadcast_matmul, matmul
 from ep.bench.builders_reduce import reduce, scan, scatter, segment_sum, softmax, sort
+from ep.bench.builders_trees import tree_ensemble
 from ep.bench.case import Case, MatmulWork
 from ep.bench.cases import bench_cases
 from ep.bench.trial import Trial, set_up
 from ep.cli import kernel_caches, names, output, present, text
-from ep.cli.coverage import Coverage, why_nothing_ran
+from ep.cli.case_coverage import Coverage, why_nothing_ran
 from ep.cli.parser import CommandError, Parser
 from ep.cli.warm import processes
 from ep.common.processors import available_threads
@@ -79,6 +80,7 @@ def demo_cases() -> list[Case]:
         scatter("put 4,096 rows of activations in another order", _TOKENS, _HIDDEN),
         scan("running sums of 4,096 rows of activations", activations, 1),
         sort("the 5 best of 30,522 words, for 64 tokens", 64, 30_522, 5),
+        tree_ensemble("scores of 4,096 rows by 100 trees of depth 6", _TOKENS, 28, 100, 6),
         binary("find activations above 0", BinaryOp.kGreaterThan, activations, (), np.greater, np.bool_),
     ]
 

@@ -14,7 +14,7 @@ from typing import Final
 from ep.bench.builders_expression import expression_cases
 from ep.bench.cases import bench_cases
 from ep.cli import kernel_caches, names, output, present, text
-from ep.cli.coverage import Coverage
+from ep.cli.case_coverage import Coverage
 from ep.cli.parser import Parser
 from ep.common.environment import VARIABLES
 from ep.include.compiled_kernels import CompiledKernels

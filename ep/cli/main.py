@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "sbp": ("ep.cli.sbp", "choose how the tensors of an operator lie on several ranks"),
     "run": ("ep.cli.run", "run an operator, or an ONNX model, on .npy files"),
     "onnx": ("ep.cli.onnx", "show what an ONNX model has, and what of it is not served"),
+    "coverage": ("ep.cli.coverage", "list the primitives that models need, and those that a device lacks"),
     "bench": ("ep.cli.bench", "time primitives beside NumPy, or a model beside ONNX Runtime"),
     "cache": ("ep.cli.cache", "show, fill or clear the cache of compiled kernels"),
     "doctor": ("ep.cli.doctor", "check the installation, and say what it found"),

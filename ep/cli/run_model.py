@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ep.cli import models, names, npy, text
 from ep.cli.computing import REFUSALS, device_of, refused
-from ep.cli.parser import CommandError, Parser, WrongArgumentError
+from ep.cli.parser import Parser, WrongArgumentError
 from ep.common.notice import Wait
 from ep.include.device_type import DeviceType
 from ep.include.errors import EnvironmentVariableError
@@ -36,13 +36,14 @@ def add_arguments(parser: Parser) -> None:
     )
     parser.add_argument("--read-as", metavar="TYPE", type=names.data_type, help="what is in the files: bfloat16")
     parser.add_argument("--device", type=names.device_type, default=DeviceType.kCPU, help="default: cpu")
+    models.add_otherwise(parser)
     parser.add_argument("--quiet", action="store_true", help="print nothing when all goes well")
 
 
 def run(arguments: Namespace) -> int:
     """Read, compute, write, and print one line for each output."""
     start = time.perf_counter()
-    model = models.load(arguments.model, arguments.device)
+    model = models.load(arguments.model, arguments.device, arguments.otherwise)
     wanted = models.by_name("--out", arguments.out, [one.name for one in model.outputs])
     targets = {name: npy.target(path) for name, path in wanted.items()}  # raises before anything is computed
     if sum(one.path is None for one in targets.values()) > 1:
@@ -58,8 +59,7 @@ def run(arguments: Namespace) -> int:
     except EnvironmentVariableError:
         raise
     except REFUSALS as error:
-        notes = "".join(f", {note}" for note in getattr(error, "__notes__", ()))
-        raise CommandError(f"{refused(error)}{notes}") from error
+        raise refused(error) from error
     took = f"computed in {text.duration(time.perf_counter() - begin)}, loaded in {text.duration(begin - start)}"
     npy.write_results([*targets.values()], results, took, arguments.quiet)
     return 0

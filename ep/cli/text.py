@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import Final, TextIO
+from typing import Final
 
 _NARROWEST: Final = 20  # a narrower terminal is treated as one of this width
 _WIDEST_NAME: Final = 24  # of the first column of a list; a longer name has a line of its own
@@ -16,10 +16,9 @@ _COLOUR: Final = re.compile(r"\x1b\[[0-9;]*m")
 _UNITS: Final = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 
-def is_terminal(stream: TextIO | None = None) -> bool:
-    """Whether the output, or another stream, is a terminal."""
-    stream = sys.stdout if stream is None else stream
-    return stream is not None and stream.isatty()
+def is_terminal() -> bool:
+    """Whether the output is a terminal."""
+    return sys.stdout is not None and sys.stdout.isatty()
 
 
 def width() -> int:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ep.include.data_type import DataType
 from ep.include.errors import Argument, ArgumentTypeError, ArgumentValueError
+
+T = TypeVar("T")
 
 
 def check_plain(value: Any, argument: str) -> None:
@@ -39,6 +41,13 @@ def _has_mask(value: Any) -> bool:
     with suppress(Exception):  # each library has errors of its own for arrays without an interface
         return value.__cuda_array_interface__.get("mask") is not None
     return False
+
+
+def check_class(value: Any, kind: type[T], argument: str, what: str) -> T:
+    """Return an argument; TypeError if it is not of a class, such as that of a device's buffers. what: it in words."""
+    if not isinstance(value, kind):
+        raise ArgumentTypeError(argument, f"must be {what}, not {value!r}")
+    return value
 
 
 def check_dtype(argument: str, dtype: np.dtype[Any], data_type: DataType) -> None:

@@ -6,7 +6,7 @@ A process has hundreds of them, and a kernel that is loaded from disk needs none
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ep.common.bounded_cache import BoundedCache
 from ep.common.equal_functions import NotComparable, key_of
@@ -22,6 +22,11 @@ class Deferred:
     def __init__(self, function: Any, make: Callable[[Any], Any]) -> None:
         """make: makes the object that the compiler knows; another Deferred stands for its own."""
         self.py_func, self.make, self._is_compared = function, make, False
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any) -> Any:
+            """Only compiled functions call it."""
 
     @lazy
     def compiled(self) -> Any:
@@ -46,6 +51,10 @@ class Deferred:
     @property
     def _numba_type_(self) -> Any:
         return self.compiled._numba_type_
+
+
+class Inlined(Deferred):
+    """A function that becomes a part of each of its callers."""
 
 
 @key_of.register

@@ -114,6 +114,14 @@ CPU_NUM_THREADS: Final[Variable[int | None]] = Variable(
     _threads,
     None,
 )
+COMPILE_PROCESSES: Final[Variable[int | None]] = Variable(
+    "EP_COMPILE_PROCESSES",
+    "processes that help to compile the kernels of a program on the CPU; without it, one less than the processors for "
+    "the process, but at most 3",
+    f"a number of processes from 0 to {MAX_THREADS}, in digits alone",
+    lambda text: _threads(text) if _number(text) else 0,
+    None,
+)
 CACHE_DIR: Final[Variable[Path | None]] = Variable(
     "EP_CACHE_DIR",
     "folder of the compiled kernels; without it, 'ep' in the user's cache folder",
@@ -142,6 +150,14 @@ CUDA_VISIBLE_DEVICES: Final[Variable[str | None]] = Variable(
     str,
     None,
     may_be_empty=True,
+)
+COMPILER: Final[Variable[str | None]] = Variable(
+    "EP_COMPILER",
+    "the compiler of code for the host: ep's, which needs names that Numba has no manual of, or numba, which takes "
+    "longer and computes the same bits; without it, ep's if this Numba was tried and has the names",
+    "ep or numba",
+    _matching("ep|numba"),
+    None,
 )
 NUMBA_ENABLE_CUDASIM: Final[Variable[bool]] = Variable(
     "NUMBA_ENABLE_CUDASIM",
@@ -197,7 +213,9 @@ TEST_SEED: Final[Variable[int]] = Variable(
 
 VARIABLES: Final[tuple[Variable[Any], ...]] = (
     CPU_NUM_THREADS,
+    COMPILE_PROCESSES,
     CACHE_DIR,
+    COMPILER,
     LOCALAPPDATA if os.name == "nt" else XDG_CACHE_HOME,
     CUDA_VISIBLE_DEVICES,
     CUDA_GRID,

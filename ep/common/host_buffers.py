@@ -1,4 +1,4 @@
-"""Checks of buffers in host memory, in Python: the CPU's, and the host side of copies to and from a device."""
+"""Checks of buffers in host memory, in Python: the CPU's, the host side of copies, and those of primitives in NumPy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from ep.common import buffer_checks
 from ep.include.data_type import DataType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
+NDArray = np.ndarray[Any, Any]
+
 
 def read_buffer(
     buffer: Any, argument: str, data_type: DataType | None, num_elements: int, written: bool = False
-) -> tuple[np.ndarray[Any, Any], int]:
+) -> tuple[NDArray, int]:
     """Return `buffer` as a plain ndarray with the same dtype object as `data_type`, and its address.
 
     data_type: None for memory of any type, which is returned as bytes.
@@ -42,3 +44,14 @@ def read_buffer(
     if plain.dtype is not data_type.dtype:
         plain = plain.view(data_type.dtype)
     return plain, plain.ctypes.data
+
+
+def elements(buffer: Any, argument: str, data_type: DataType, count: int, *, written: bool = False) -> NDArray:
+    """Return the first `count` elements of a buffer as a flat ndarray. Raises the errors of `read_buffer`."""
+    return read_buffer(buffer, argument, data_type, count, written)[0].reshape(-1)[:count]
+
+
+def check_disjoint(dst: NDArray, dst_argument: str, src: NDArray, src_argument: str, *, in_place: bool = False) -> None:
+    """Raise ValueError if two such operands share memory; `in_place` allows exactly the same memory."""
+    ranges = (dst.ctypes.data, dst.nbytes, dst_argument, src.ctypes.data, src.nbytes, src_argument)
+    buffer_checks.check_overlap(*ranges, in_place=in_place)

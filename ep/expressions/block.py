@@ -10,11 +10,11 @@ import numpy as np
 from ep.common.arrays.checks import DTYPES
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
-from ep.expressions.explanation import Explanation
 from ep.expressions.program import Program
 from ep.expressions.trace import Trace
 from ep.include.arrays import ArrayLike, Arrays
 from ep.ops.devices import arrays_of
+from ep.run.explanation import Explanation
 
 
 def lazy(*, round_each: bool = False) -> Block:
@@ -120,7 +120,7 @@ class Block:
         """Return the kernels of the assignments so far, as `Fused.explain` does."""
         assignments = self._assignments()
         if assignments is None:
-            return Explanation((), (), (), {})
+            return Explanation((), {})
         names = {lazy.view: f"view {k}" for k, (_, _, lazy) in enumerate(self._views) if lazy.view is not None}
         return assignments.program.explain(names)
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.constants import Constants
+from ep.common.arrays.on_device import copied_from_host, moved
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.array import LazyArray
@@ -42,11 +43,20 @@ class FoldingTrace(Trace):
 
     gives_buffers = True
 
-    def __init__(self, base: Arrays, name: str, folds: Folds, constants: Constants | None = None) -> None:
+    def __init__(
+        self,
+        base: Arrays,
+        name: str,
+        folds: Folds,
+        constants: Constants | None = None,
+        *,
+        otherwise: Arrays | None = None,
+        notes_lacking: bool = False,
+    ) -> None:
         """folds: the results of operators on constant arrays, shared with other traces. constants: those that the trace
         shares; None if it has none that last.
         """
-        super().__init__(base, name, LazyArray, numbers_vary=False)
+        super().__init__(base, name, LazyArray, numbers_vary=False, otherwise=otherwise, notes_lacking=notes_lacking)
         self._arrays, self._folds, self._constants = base, folds, constants
         self._on_products: set[int] = set()  # products that kernels compute maps on, and maps of these
         self.num_folded = self.num_dropped = 0
@@ -54,7 +64,7 @@ class FoldingTrace(Trace):
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Any:
         """Return the lazy array for a constant in host memory."""
         if self._constants is None:
-            return self.hold(self._arrays.copy_from_host(array))
+            return self.hold(copied_from_host(self._arrays, array))
         return self.hold(self._constants.placed(self._arrays, array))
 
     def reshape(self, array: Any, shape: Dims) -> Any:
@@ -78,15 +88,15 @@ class FoldingTrace(Trace):
                 if (found := rewritten(operator, inputs, attributes)) is not None:
                     return [found]
             return self._recorded(operator, inputs, attributes)
-        shapes, types = [one.shape for one in inputs], [one.data_type for one in inputs]
         of_attributes = operator.key(attributes) if attributes else ()
-        results, data_type = operator.results(self._device_type, shapes, types, attributes, of_attributes)
+        results, data_type, lacking = self._results(operator, inputs, attributes, of_attributes)
         num_bytes = data_type.itemsize * sum(map(math.prod, results))
-        if num_bytes > max(_SMALL, sum(one.data_type.itemsize * math.prod(one.shape) for one in inputs)):
+        is_large = num_bytes > max(_SMALL, sum(one.data_type.itemsize * math.prod(one.shape) for one in inputs))
+        if is_large or (lacking and self.otherwise is None):
             return super()._called(operator, inputs, attributes)
         self.num_folded += 1
         key = operator.name, tuple(map(id, held)), of_attributes
-        computed = self._folded(key, held, lambda: self._computed(operator, held, attributes))
+        computed = self._folded(key, held, lambda: self._computed(operator, held, attributes, lacking is not None))
         return [self.hold(one) for one in computed]
 
     def _recorded(self, operator: Any, inputs: Sequence[Node], attributes: Mapping[str, Any]) -> list[Any]:
@@ -133,8 +143,15 @@ class FoldingTrace(Trace):
         made = self.reshape(self.array(node.position), kept).node
         return made
 
-    def _computed(self, operator: Any, held: Sequence[Any], attributes: Mapping[str, Any]) -> Sequence[Array]:
-        results, constants = self._arrays.compute(operator, held, attributes, None), self._constants
+    def _computed(
+        self, operator: Any, held: Sequence[Any], attributes: Mapping[str, Any], is_lacking: bool
+    ) -> Sequence[Array]:
+        """Compute an operator on constants. is_lacking: whether the other device computes it."""
+        base, other, constants = self._arrays, self.otherwise, self._constants
+        if is_lacking and other is not None:
+            found = other.compute(operator, [moved(one, base, other) for one in held], attributes, None)
+            return [moved(one, other, base) for one in found]
+        results = base.compute(operator, held, attributes, None)
         if constants is None or not all(isinstance(one, np.ndarray) for one in results):
             return results
         return [constants.placed(self._arrays, one) for one in results]
@@ -148,9 +165,7 @@ class FoldingTrace(Trace):
         (node,), found = inputs, None
         before = self.nodes[node.inputs[0]] if node.operator is operator else None
         if operator.name == "cast":
-            data_type = operator.results(
-                self._device_type, [node.shape], [node.data_type], attributes, operator.key(attributes)
-            )[1]
+            _, data_type, _ = self._results(operator, inputs, attributes, operator.key(attributes))
             if node.data_type is data_type:
                 found = node
             elif before and before.data_type is data_type and np.can_cast(data_type.dtype, node.dtype, "safe"):
@@ -172,9 +187,7 @@ class FoldingTrace(Trace):
         """Return the operand of a reduction along axes of one element, in the shape of the result; None for others."""
         if any(node.shape[axis] != 1 for axis in attributes["axes"]):
             return None
-        (shape,), data_type = operator.results(
-            self._device_type, [node.shape], [node.data_type], attributes, operator.key(attributes)
-        )
+        (shape,), data_type, _ = self._results(operator, [node], attributes, operator.key(attributes))
         if data_type is not node.data_type or attributes.get("is_piece"):
             return None
         self.num_dropped += 1

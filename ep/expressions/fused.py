@@ -13,47 +13,63 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 import numpy as np
 
 from ep.common.arrays.checks import is_weak
+from ep.common.arrays.on_device import arrays_beside, as_device_type
 from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.expressions.array import LazyArray
-from ep.expressions.explanation import Explanation
 from ep.expressions.forms import form_of, leaves_of, mapped, name_leaves, replaced
 from ep.expressions.number import Number
+from ep.expressions.partition import partitioned
 from ep.expressions.program import Program
 from ep.expressions.repetition import Repetition
 from ep.expressions.static import static_key
 from ep.expressions.trace import Trace, refusal
+from ep.include.additions import forget_when_added
 from ep.include.arrays import Array, Operands, Placed
+from ep.include.device_type import DeviceType
 from ep.include.recording import MOST_TEMPORARY
 from ep.include.shown import shown
 from ep.ops.devices import arrays_of, recording, with_scalars
 from ep.run.call_key import call_key
+from ep.run.explanation import Explanation
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 @overload
-def fuse(function: Callable[P, R], /, *, round_each: bool = False) -> Fused[P, R]: ...
+def fuse(
+    function: Callable[P, R], /, *, round_each: bool = False, otherwise: DeviceType | str | None = None
+) -> Fused[P, R]: ...
 @overload
-def fuse(function: None = None, /, *, round_each: bool = False) -> Callable[[Callable[P, R]], Fused[P, R]]: ...
-def fuse(function: Callable[..., Any] | None = None, /, *, round_each: bool = False) -> Any:
+def fuse(
+    function: None = None, /, *, round_each: bool = False, otherwise: DeviceType | str | None = None
+) -> Callable[[Callable[P, R]], Fused[P, R]]: ...
+def fuse(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    round_each: bool = False,
+    otherwise: DeviceType | str | None = None,
+) -> Any:
     """Return a function with the same results as `function`, which computes several operators in one kernel.
 
     function: accepts arrays, numbers, tuples, lists and dicts of these, and other hashable values: those with
     attributes, of a class without __eq__ and __hash__, are refused, as they may change. It returns an array, or tuples,
     lists and dicts of arrays. It is called once for each combination of shapes, dtypes and other values, with lazy
     arrays instead of arrays, so it should have no side effects. round_each: whether every value of a 16-bit type is
-    rounded to this type, as by separate operators. By default, values that are not written stay in float32.
+    rounded to this type, as by separate operators. By default, values that are not written stay in float32. otherwise:
+    the device, such as "cpu", that computes operators for which the device of the arrays has no kernel; `explain` says
+    which. Without it, the first call raises UnsupportedPrimitiveError, which lists all kernels that are missing.
 
     The returned function accepts the same arguments, and `out`: an array for each result, in a tuple if there are
     several. Its method `explain` accepts the same arguments, and returns a description of the kernels.
     """
     if function is None:
-        return functools.partial(fuse, round_each=round_each)
+        return functools.partial(fuse, round_each=round_each, otherwise=otherwise)
     if not callable(function):
         raise TypeError(f"function must be callable, not {shown(function)}")
-    return Fused(function, round_each)
+    return Fused(function, round_each, None if otherwise is None else as_device_type(otherwise, "otherwise"))
 
 
 class _Trace:
@@ -140,14 +156,20 @@ class Fused(Generic[P, R]):
     _wanted = "it must return arrays of its trace"
     _made_by = "ep.fuse"
 
-    def __init__(self, function: Callable[P, R], round_each: bool) -> None:
-        self._function, self._round_each = function, round_each
-        self._traces = BoundedCache(lambda trace: trace.program.holds)
-        # the same, with their readers of operands, by the keys of calls
-        self._known = BoundedCache(lambda known: known[0].program.holds)
+    def __init__(self, function: Callable[P, R], round_each: bool, otherwise: DeviceType | None = None) -> None:
+        self._function, self._round_each, self._otherwise = function, round_each, otherwise
+        self.forget()
         self._pins: set[int] = set()  # numbers among the arguments that traces depend on
         self._parameters = parameter_names(function)
         functools.update_wrapper(self, function, updated=())  # a fused function has attributes of its own
+        if otherwise is not None:  # a kernel more, and the other device computes less
+            forget_when_added(self)
+
+    def forget(self) -> None:
+        """Forget all traces. A call that has begun keeps its own."""
+        self._traces = BoundedCache(lambda trace: trace.program.holds)
+        # the same, with their readers of operands, by the keys of calls
+        self._known = BoundedCache(lambda known: known[0].program.holds)
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         # its name, if it is found by that, as a decorated function is; else what it is made of. Traces are not copied
@@ -155,7 +177,7 @@ class Fused(Generic[P, R]):
         found: Any = sys.modules.get(self.__module__)
         for part in name.split("."):
             found = getattr(found, part, None)
-        return name if found is self else (type(self), (self._function, self._round_each))
+        return name if found is self else (type(self), (self._function, self._round_each, self._otherwise))
 
     def __repr__(self) -> str:
         return f"<{self._made_by}({getattr(self._function, '__qualname__', self._function)})>"
@@ -172,8 +194,8 @@ class Fused(Generic[P, R]):
     @overload
     def __call__(self, *args: Any, out: Any, **kwargs: Any) -> R: ...
     def __call__(self, *args: Any, out: Any = None, **kwargs: Any) -> Any:
-        key = None if kwargs or self._pins else call_key(args)
-        known = self._known.get(key)
+        key, of_calls = None if kwargs or self._pins else call_key(args), self._known
+        known = of_calls.get(key)
         if known is not None:
             found, base = known
             return found.call(base, args, out)
@@ -182,7 +204,7 @@ class Fused(Generic[P, R]):
             return self._function(*args, **kwargs)
         # a trace may pin numbers; and nothing must have been converted
         if key is not None and not self._pins and all(map(operator.is_, args, leaves)):
-            self._known.keep(key, lambda: (found, base.kept()))
+            of_calls.keep(key, lambda: (found, base.kept()))
         return found.call(base, leaves, out)
 
     def explain(self, *args: Any, **kwargs: Any) -> Explanation:
@@ -211,12 +233,12 @@ class Fused(Generic[P, R]):
         arrays = [k for k in arrays if not is_weak(leaves[k])]
         for k in arrays:
             leaves[k] = base.as_view(leaves[k], names[k])
-        key = self._key(form, leaves, names, arrays, base)
-        found = self._traces.get(key)
+        key, traces = self._key(form, leaves, names, arrays, base), self._traces
+        found = traces.get(key)
         if found is None:
             found = self._traced(args, kwargs, leaves, arrays, base)
             # the key may have changed: the trace may have pinned numbers
-            self._traces.keep(self._key(form, leaves, names, arrays, base), lambda: found)
+            traces.keep(self._key(form, leaves, names, arrays, base), lambda: found)
         return base, leaves, found
 
     def _key(
@@ -245,8 +267,10 @@ class Fused(Generic[P, R]):
 
     def _traced(self, args: Any, kwargs: Any, leaves: Sequence[Any], arrays: Sequence[int], base: Operands) -> _Trace:
         name = getattr(self._function, "__name__", "a function")
-        trace, lazy = Trace(base, name, LazyArray, numbers_vary=False), list(leaves)
-        positions = {}
+        other = arrays_beside(base, self._otherwise)
+        trace = Trace(base, name, LazyArray, numbers_vary=False, otherwise=other, notes_lacking=True)
+        lazy = list(leaves)
+        positions = dict[int, int]()
         for k in arrays:
             lazy[k] = trace.give(leaves[k], tuple(leaves[k].shape), leaves[k].dtype)
             positions[k] = lazy[k].node.position
@@ -258,8 +282,17 @@ class Fused(Generic[P, R]):
             with recording(trace, base.place):
                 value = self._function(*replaced(args, rest), **replaced(kwargs, rest))
             value = _noted(value, trace, name, self._wanted)
-            program = Program(trace, _positions(value), self._round_each)
-            return _Trace(trace, program, positions, value, len(leaves))
+            if other is not None:  # the device may have no kernel that copies: the plan says who does
+                results = _positions(value)
+                copies = {results[k]: FUNCTIONS["identity"](trace.array(results[k])) for k in _copied(results, trace)}
+                value = mapped(lambda one: copies[one].node.position if one in copies else one, value)
+            new_program = functools.partial(Program, round_each=self._round_each)
+            whole, places, *_ = partitioned(trace, _positions(value), new_program)
+            value = mapped(lambda one: None if one is None else places[one], value)
+            positions = {k: places[one] for k, one in positions.items()}
+            found = _Trace(whole, new_program(whole, _positions(value)), positions, value, len(leaves))
+            whole.end()
+            return found
         finally:
             trace.end()
 

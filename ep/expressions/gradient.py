@@ -16,6 +16,7 @@ from ep.expressions.number import Number
 from ep.expressions.reverse import gradients, inlined
 from ep.expressions.trace import Trace
 from ep.include.data_type import as_data_type
+from ep.include.device_type import DeviceType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive.op_definition import INEXACT
 from ep.include.shown import shown
@@ -141,8 +142,10 @@ class _Differentiated:
 class _Gradients(Fused[P, R]):
     """The function that `grad` and `value_and_grad` return."""
 
-    def __init__(self, function: _Differentiated, round_each: bool = False) -> None:
-        super().__init__(function, round_each)
+    def __init__(
+        self, function: _Differentiated, round_each: bool = False, otherwise: DeviceType | None = None
+    ) -> None:
+        super().__init__(function, round_each, otherwise)
         self._made_by = "ep.value_and_grad" if function.gives_loss else "ep.grad"
         if function.has_aux:
             self._wanted = "with has_aux, the values beside its loss must be arrays of its trace, or None"

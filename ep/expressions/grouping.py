@@ -7,6 +7,7 @@ from heapq import heapify, heappop, heappush
 from typing import Final
 
 from ep.common.primitive.broadcast import Dims
+from ep.expressions.foreign import Subgraph
 from ep.expressions.group import Group
 from ep.expressions.operators import CHOICES, MAPS, ROW_OPS, axes_of_rows, chooses_elements
 from ep.expressions.trace import Node
@@ -45,7 +46,10 @@ class Grouping:
             if not why and chooses_elements(node, nodes) and not self._is_element(node.inputs[0]):
                 why = "no kernel computes the rows of which it takes elements"
             if why:
-                self._compute_alone(node, why, first=-1 if node.position in views else 0)
+                first = -1 if node.position in views else 0
+                if isinstance(node.operator, Subgraph):
+                    first = max(self._stages.values(), default=0)
+                self._compute_alone(node, why, first)
             elif node.joins in _OF_ROWS or not self._join_reduced(node):
                 self._join(node)
         self._readers: dict[int, set[int]] = {}

@@ -9,16 +9,16 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
+from ep.expressions.foreign import ForeignStep
 from ep.expressions.group import Group, Indices, Range, Strided
 from ep.expressions.memory import Memory, num_bytes_of
 from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Placeholder
-from ep.include.errors import ArgumentError
 from ep.include.primitive import ExpressionFactory, RequirePrimitive
-from ep.ops.declare.prepared import Prepared
+from ep.run.explanation import Explanation
 from ep.run.loop import Loop, step_of
 from ep.run.plan import Plan
-from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, Temporary, Value, View, uses
+from ep.run.steps import VALUES, Call, Check, Converted, Launch, Step, StepOrigin, Temporary, Value, View, uses
 
 _WHOLE: Final = Strided(None, None, None)
 
@@ -28,7 +28,7 @@ class Lowering:
 
     plan: the steps. groups: for each step, the number of its group. inputs: the positions of the arrays and numbers
     that it reads, in the order of its operands. returned: the results, values or constants. memory: of its temporary
-    values; None for a program without. counted: the last step of each group that launches. chosen: the kernels that
+    values; None for a program without. num_launches: the number of steps that launch. chosen: the kernels that
     operators had. is_repeatable: whether all launches depend on shapes and attributes only. constants: the arrays that
     are in the same memory in each call. changing: those among them whose elements may change.
     """
@@ -40,15 +40,12 @@ class Lowering:
         self._base: Any = trace.base
         self._values: dict[int, Any] = {}  # by position: values, and constants
         self._contiguous = set[Value]()
-        self._renamed: dict[int, Mapping[str, str]] = {}  # by group: the operator's names for arguments of launches
         self.chosen: dict[Any, Any] = {}
         self._primitives: dict[Any, Any] = {}
-        self._prepared: dict[Any, Prepared] = {}
-        self.is_repeatable = True
+        self._plans: dict[Any, Plan] = {}
         self.constants: list[Array] = []
         self._steps: list[Step] = []
         self.groups: list[int] = []
-        self.counted = set[int]()
         base = self._base
         for node in self._nodes:
             if node.constant is not None:
@@ -67,6 +64,8 @@ class Lowering:
         for k, group in enumerate(groups):
             (self._add_operator if group.structure is None else self._add_kernel)(k, group)
         self.plan = Plan(*self._steps)
+        self.num_launches = sum(not isinstance(step, Check) for step in self._steps)
+        self.is_repeatable = self._on_device and self.plan.is_repeatable
         self.returned = [self._array(one) for one in program.results]
         self.memory = Memory(self.plan.steps, self.returned) if program.has_memory else None
         self._loops = BoundedCache()
@@ -89,16 +88,20 @@ class Lowering:
         numbers = {one: k for k, one in enumerate(placed, len(self.inputs))}
         written = enumerate(map(self._values.__getitem__, direct), len(self.inputs) + len(placed))
         numbers |= {one: k for k, one in written if isinstance(one, Temporary)}
-        return Loop(self.plan.steps, numbers, self.returned, self.counted)
+        return Loop(self.plan.steps, numbers, self.returned)
 
     def group_of(self, error: BaseException) -> int:
         """Return the number of the group whose step raised an error; -1 if none did."""
         number = step_of(error, self.plan.steps)
         return self.groups[number] if number >= 0 else -1
 
-    def rename(self, error: ArgumentError) -> None:
-        """Rename the arguments in an error of a step, as those of its operator."""
-        error.rename(self._renamed.get(self.group_of(error), {}))
+    def explain(self, names: Mapping[int, str]) -> Explanation:
+        """Return the explanation of the plan, as text and for a drawing. names: those of inputs, by position."""
+        given = {Placeholder(k): self._nodes[one] for k, one in enumerate(self.inputs)}
+        called = dict.fromkeys(self._numbers, "number") | {**names}
+        values = {one: self._values[one] for one in called if one in self._values}
+        found = {value if isinstance(value, VALUES) else id(value): called[one] for one, value in values.items()}
+        return Explanation(self.plan.steps, given, self.returned, found)
 
     def _add(self, group: int, *steps: Step) -> None:
         self._steps += steps
@@ -112,14 +115,14 @@ class Lowering:
     def _add_constant(self, position: int, number: Any) -> None:
         self._values[position] = self._constant(number)
 
-    def _view(self, position: int, how: Any) -> Any:
+    def _view(self, position: int, how: Any, origin: StepOrigin | None = None) -> Any:
         """Return a view of a value; how: a shape, or the arguments of `Arrays.view`."""
         source = self._values[position]
         if isinstance(how, Strided):
             axes = how.axes
             if how.places is None and axes is None:  # it is broadcast, not reshaped
                 axes = tuple(range(len(self._nodes[position].shape)))
-            return View(source, how.shape, how.places, axes)
+            return View(source, how.shape, how.places, axes, origin)
         return View(source, how) if isinstance(source, VALUES) else self._constant(source.reshape(how))
 
     def _array(self, position: int) -> Any:
@@ -157,8 +160,9 @@ class Lowering:
         written = [self._read(one, group.shape_of(one)) for one in group.results]
         read = [self._buffer(one) for one, _ in group.reads[:matrices]]
         read += [self._read(one, how) for one, how in group.reads[matrices:]]
-        self._add(k, Launch(primitive, written, read))
-        self.counted.add(len(self._steps) - 1)
+        cuts = self._schedule.cuts(group).items()
+        reasons = [f"cut before {self._nodes[one].shown}: {why}" for one, why in cuts]
+        self._add(k, Launch(primitive, written, read, origin=StepOrigin("", reasons)))
 
     def _read(self, position: int, how: Any) -> Any:
         """Return a value as a kernel reads or writes it."""
@@ -172,20 +176,29 @@ class Lowering:
 
     def _add_operator(self, k: int, group: Group) -> None:
         node = self._nodes[group.values[0]]
-        view = self._schedule.strided.get(node.position)
+        view, origin = self._schedule.strided.get(node.position), StepOrigin(node.shown, [f"alone: {group.why}"])
         if view is not None:
-            self._values[node.position] = self._view(node.inputs[0], view)
+            self._values[node.position] = self._view(node.inputs[0], view, origin)
         elif node.operator is None:
-            self._values[node.position] = made = View(self._buffer(*node.inputs), node.shape)
+            self._values[node.position] = made = View(self._buffer(*node.inputs), node.shape, origin=origin)
             self._contiguous.add(made)
+        elif isinstance(node.operator, ForeignStep):
+            self._add_foreign(k, group, node.operator)
         elif self._on_device:
-            self._add_launches(k, group)
+            self._add_launches(k, group, origin)
         else:
             compute = partial(_results, node, [self._nodes[one].result for one in group.values])
             read, results = [*map(self._buffer, node.inputs)], [self._result(one, True) for one in group.values]
-            self._add(k, Call(compute, read, results, returns=True))
+            self._add(k, Call(compute, read, results, returns=True, origin=origin))
 
-    def _add_launches(self, k: int, group: Group) -> None:
+    def _add_foreign(self, k: int, group: Group, step: ForeignStep) -> None:
+        """Add a step of which another device has operands or results."""
+        node = self._nodes[group.values[0]]
+        read = [*map(self._buffer if step.reads_here else self._values.__getitem__, node.inputs)]
+        results = [self._result(one, True) for one in group.values]
+        self._add(k, Call(step, read, results, returns=True, origin=StepOrigin("", step.reasons)))
+
+    def _add_launches(self, k: int, group: Group, origin: StepOrigin) -> None:
         """Add the launches of an operator."""
         node = self._nodes[group.values[0]]
         node = self._nodes[node.position - node.result]
@@ -193,20 +206,13 @@ class Lowering:
         inputs: Any = [self._nodes[one] for one in node.inputs]  # their shapes and dtypes are read
         # operators of equal layers have one plan, on other values
         key = operator, operator.key(node.attributes), *[(one.shape, one.data_type) for one in inputs]
-        prepared = self._prepared.get(key)
-        if prepared is None:
+        plan = self._plans.get(key)
+        if plan is None:
             self.chosen[operator] = operator.chosen
-            prepared = operator.prepare(self._base.device_type, inputs, node.attributes)
-            self._prepared[key] = prepared
-        launches, self._renamed[k], shapes, _ = prepared
+            self._plans[key] = plan = operator.prepare(self._base.device_type, inputs, node.attributes)
         read = [*map(self._buffer, node.inputs)]
-        written = [self._result(one, True) for one in range(node.position, node.position + len(shapes))]
-        steps = launches.of(read, *written).steps if isinstance(launches, Plan) else [Call(launches, read, written)]
-        self._add(k, *steps)
-        # a function of another package may compute without launches, which its recording would not have
-        self.is_repeatable &= isinstance(launches, Plan) and launches.is_repeatable
-        if steps:
-            self.counted.add(len(self._steps) - 1)
+        written = [self._result(one, True) for one in range(node.position, node.position + len(plan.shapes))]
+        self._add(k, *plan.of(read, *written, origin=origin._replace(names=plan.names)).steps)
 
 
 def _results(node: Node, written: Sequence[int], base: Any, inputs: list[Array]) -> Sequence[Array]:

@@ -12,10 +12,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.bounded_cache import BoundedCache
+from ep.common.plans.stored_plan import grown
 from ep.expressions.repetition import Repetition
 from ep.include.arrays import Array, Arrays
 from ep.run.loop import view_of
-from ep.run.steps import VALUES, Step, Temporary, View, uses
+from ep.run.steps import VALUES, Call, Step, Temporary, View, uses
 
 _LINE: Final = 64
 """The bytes of a cache line. Each value begins with one."""
@@ -41,7 +42,10 @@ class Memory:
     def __init__(self, steps: Sequence[Step], returned: Sequence[Any]) -> None:
         """returned: values and constants that are read after the last step."""
         found = uses(steps, returned)
+        returning = [step for step in steps if isinstance(step, Call) and step.returns]
+        made = {one for step in returning for one in step.results}  # functions make these
         placed = [one for one in found if isinstance(one, Temporary) and found[one][1] < len(steps)]
+        placed = [one for one in placed if one not in made]
         self._spans = [Span(num_bytes_of(one), *found[one]) for one in placed]
         self.offsets, self.num_bytes = places_of(self._spans)
         values = dict.fromkeys(list[Any](placed))
@@ -135,10 +139,10 @@ class Arena:
     def prepare(self, memory: Memory) -> None:
         """Make the arrays of a program."""
         if memory.num_bytes > self._size:
-            block = memory.block
+            size = grown(self._size, memory.num_bytes)
             self._new_tables()
             self.arrays, self._memory, self._size = (), None, -1  # frees the old memory before the new one is allocated
-            self._memory, self._size = self._base.empty(block.shape, block.dtype), memory.num_bytes
+            self._memory, self._size = self._base.empty((size + _LINE,), _BYTE), size
         self.arrays = self._known.keep(memory, lambda: memory.arrays(self._base, self._memory))
 
     def repetition(self, program: Any) -> Repetition:
@@ -149,17 +153,3 @@ class Arena:
         """Forget the programs, and with each its arrays, and its repetition."""
         self._known = BoundedCache()
         self.repetitions = BoundedCache(attrgetter("holds"))
-
-
-class Arenas(list[Arena]):
-    """The arenas that no thread uses now, of programs that several threads may run at the same time.
-
-    A run takes one, and appends it at its end. After an error it does not: the run may be under way in its memory.
-    """
-
-    def taken(self, base: Arrays) -> Arena:
-        """Return an arena for one run."""
-        try:
-            return self.pop()
-        except IndexError:
-            return Arena(base.kept())

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ep.common.notice import Wait
 from ep.common.progress import Progress
-from ep.expressions.explanation import Explanation, explained
+from ep.expressions.foreign import ForeignStep
 from ep.expressions.lowering import Lowering
-from ep.expressions.memory import Arena
 from ep.expressions.schedule import Schedule
-from ep.expressions.trace import Trace
+from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.errors import ArgumentError
 from ep.ops.declare.function import FUNCTIONS
+from ep.ops.declare.operator import Operator
+from ep.run.explanation import Explanation
 from ep.run.plan import Plan
 
 
@@ -24,7 +25,7 @@ class Program:
     def __init__(
         self, trace: Trace, results: Sequence[int], round_each: bool = False, *, has_memory: bool = False
     ) -> None:
-        """results: the positions of the values that `run` returns. has_memory: whether `run` receives an arena."""
+        """results: the positions of the values that `run` returns. has_memory: whether others are in an arena."""
         self.schedule = Schedule(trace, results, round_each)
         self.results = list(results)
         # results of which others are views must not change before the end
@@ -46,42 +47,17 @@ class Program:
 
     def explain(self, names: Mapping[int, str]) -> Explanation:
         """Return the explanation of the plan, as text and for a drawing. names: those of inputs, by position."""
-        lowered = self.renewed()
-        steps = [*zip(lowered.groups, lowered.plan.steps, strict=True)]
-        return explained(self.schedule, steps, lowered.returned, names)
+        return self.renewed().explain(names)
 
-    def repeated(self, base: Arrays, inputs: Iterable[Array], arena: Arena) -> list[Array] | None:
-        """Return the results of a call that repeats an earlier one in the arena; None if `run` must compute them.
-
-        inputs: in the order of those of `run`.
-        """
-        repetition = arena.repetitions.get(self)
-        return None if repetition is None or base.is_captured else repetition.repeated(base, *inputs)
-
-    def run(
-        self,
-        base: Any,
-        given: Any,
-        into: Mapping[int, tuple[str, Array]],
-        arena: Arena | None = None,
-        launched: Callable[[], None] | None = None,
-    ) -> list[Array]:
+    def run(self, base: Any, given: Any, into: Mapping[int, tuple[str, Array]]) -> list[Array]:
         """Compute with the inputs, a mapping of positions to them; return the results. Without `into`, a sequence of
         the inputs may be given, if their positions are the first ones.
 
         base: the Operands of the operands. into: for positions of results, the name of an array and the array itself.
-        arena: for a program that has memory; no other program may use it meanwhile. launched: is called after each
-        launch.
         Raises TypeError or ValueError for arrays that cannot be written, before anything is.
         """
         if not into:
-            if arena is None:
-                results = self.computed(base, given)
-            else:
-                arena = Arena(base.kept()) if base.is_captured else arena
-                lowered: Any = self.renewed()
-                arena.prepare(lowered.memory)
-                results = arena.repetition(self).computed(base, given, lowered, arena, launched)
+            results = self.computed(base, given)
             return [base.delivered(one, None) for one in results] if self.on_device else results
         targets = self._targets(base, into)
         results = self.computed(base, given, self._checked(base, given, into, targets))
@@ -100,10 +76,26 @@ class Program:
             for one, source in into.items()
         )
 
+    def calls(self) -> Iterator[tuple[Node, Sequence[Node]]]:
+        """Yield the calls of operators that it consists of, each as its first result and its operands. It has those of
+        other devices, and of each step of a recurrence."""
+        nodes = self._trace.nodes
+        for node in self._trace.needed(self.results):
+            operator: Any = node.operator
+            if isinstance(operator, Operator) and not node.result:
+                yield node, [nodes[one] for one in node.inputs]
+            elif operator is not None and not node.result:
+                yield from operator.calls()
+
     @property
     def holds(self) -> Mapping[Any, int]:
         """The bytes of its constants, as for `BoundedCache`."""
-        return {id(one): one.size * one.dtype.itemsize for one in self.lowered.constants}
+        found = {id(one): one.size * one.dtype.itemsize for one in self.lowered.constants}
+        operators: set[Any] = {node.operator for node in self._trace.nodes}
+        for one in operators:
+            if isinstance(one, ForeignStep):
+                found.update(one.holds)
+        return found
 
     @property
     def plan(self) -> Plan:
@@ -113,7 +105,7 @@ class Program:
     @property
     def num_launches(self) -> int:
         """The number of launches of a run."""
-        return len(self.renewed().counted)
+        return self.renewed().num_launches
 
     def computed(
         self,
@@ -132,20 +124,18 @@ class Program:
         lowered = lowered or self.renewed()
         loop = lowered.loop(tuple(direct))
         arrays = [*map(given.__getitem__, lowered.inputs), *values, *map(direct.__getitem__, direct)]
-        try:
-            if self._has_run:
+        if self._has_run:
+            found = loop(base, arrays, (), launched)
+        else:
+            with Wait() as wait:
+                self._has_run = True
+                if launched is None and wait is not None and wait.is_heard:
+                    progress = Progress(wait.tell)
+                    progress.expect(lowered.num_launches)
+                    launched = progress.step
+                if self.on_device and lowered.is_repeatable:
+                    base.compile_ahead(lambda other: loop.launches(other, arrays))
                 found = loop(base, arrays, (), launched)
-            else:
-                with Wait() as wait:
-                    self._has_run = True
-                    if launched is None and wait is not None and wait.is_heard:
-                        progress = Progress(wait.tell)
-                        progress.expect(len(lowered.counted))
-                        launched = progress.step
-                    found = loop(base, arrays, (), launched)
-        except ArgumentError as error:
-            lowered.rename(error)
-            raise
         return [*map(found.__getitem__, loop.returned)]
 
     def renewed(self) -> Lowering:

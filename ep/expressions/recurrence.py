@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -10,12 +10,14 @@ from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
 from ep.expressions.folding import FoldingTrace, Folds
+from ep.expressions.partition import partitioned
 from ep.expressions.program import Program
-from ep.expressions.trace import Trace
+from ep.expressions.trace import Node, Trace
 from ep.include.arrays import Array, Arrays
 from ep.include.data_type import DataType
+from ep.include.device_type import DeviceType
+from ep.include.errors import LackingError, UnsupportedPrimitiveError
 from ep.ops.declare.operator import operator_named
-from ep.ops.declare.prepared import Prepared
 from ep.ops.devices import arrays_of
 from ep.run.plan import Plan
 from ep.run.steps import Call, Temporary, operands, results
@@ -45,14 +47,34 @@ class Recurrence:
         given = [*arrays, *states, *others]
         base: Any = arrays_of(given, [f"array {k}" for k in range(len(given))])
         own: Any = base.base if isinstance(base, Trace) else base
-        key = own.place, backwards, len(arrays), len(states), *((tuple(one.shape), one.dtype) for one in given)
-        steps: _Steps = self._operators.keep(
-            key, lambda: _Steps(own.kept(), self._step, given, len(arrays), len(states), backwards)
-        )
+        counts = len(arrays), len(states), backwards
+        try:
+            steps = self._steps(own, given, *counts)
+        except UnsupportedPrimitiveError as error:
+            other = base.other_device if isinstance(base, Trace) else None
+            if other is None:
+                raise
+            steps = self._steps(other, given, *counts, why=tuple(map(str, error.reasons)))
         found = base.compute(steps, given, {"steps": steps}, None)
         end = 0 if backwards else steps.num_steps - 1
         last = [_part(found[k], end) if k < steps.num_of_all else found[k] for k in steps.states]
         return [found[k] for k in steps.of_all], last
+
+    def _steps(
+        self,
+        base: Arrays,
+        given: Sequence[Any],
+        num_arrays: int,
+        num_states: int,
+        backwards: bool,
+        why: Sequence[str] = (),
+    ) -> _Steps:
+        """Return the steps on a device."""
+        key = base.place, why, backwards, num_arrays, num_states, *((tuple(one.shape), one.dtype) for one in given)
+        found: _Steps = self._operators.keep(
+            key, lambda: _Steps(base.kept(), self._step, given, num_arrays, num_states, backwards, why)
+        )
+        return found
 
 
 class _Steps:
@@ -66,14 +88,23 @@ class _Steps:
     joins = None
 
     def __init__(
-        self, base: Arrays, step: Step, given: Sequence[Any], num_arrays: int, num_states: int, backwards: bool
+        self,
+        base: Arrays,
+        step: Step,
+        given: Sequence[Any],
+        num_arrays: int,
+        num_states: int,
+        backwards: bool,
+        why: Sequence[str],
     ) -> None:
-        """given: the inputs, of which only shapes and dtypes are read."""
+        """given: the inputs, of which only shapes and dtypes are read. why: what another device lacks, for which this
+        one computes the steps."""
+        self._device_type, self._why = base.device_type, why
         self._num_inputs, self._num_arrays, self._num_states = len(given), num_arrays, num_states
         self.num_steps = given[0].shape[0]
         self._order = range(self.num_steps)[:: -1 if backwards else 1]
         self.name = f"{self.num_steps} steps" if self.num_steps > 1 else "1 step"
-        trace = FoldingTrace(base, "a step", Folds())
+        trace = FoldingTrace(base, "a step", Folds(), notes_lacking=True)
         trace.gives_buffers = base.takes_host_arrays  # a part of an array of another device is none
         try:
             shapes = [tuple(one.shape[1:] if k < num_arrays else one.shape) for k, one in enumerate(given)]
@@ -81,6 +112,7 @@ class _Steps:
             self._given = [one.node.position for one in lazy]
             results, self._next = ([one.node.position for one in some] for some in step(*self._parted(lazy)))
             self._computed = list(dict.fromkeys([*results, *self._next]))
+            partitioned(trace, self._computed, Program)  # or an error that lists all that is missing
             self._program = Program(trace, self._computed, has_memory=True)
         finally:
             trace.end()
@@ -105,11 +137,23 @@ class _Steps:
         """Return what distinguishes these steps from others."""
         return self
 
-    def results(self, *_: Any) -> tuple[Sequence[Dims], DataType]:
-        """Return the shapes and the type of the results."""
+    def asked(self, attributes: Mapping[str, Any]) -> Sequence[Hashable]:
+        """As that of an operator."""
+        return (self,)
+
+    def results(self, device_type: DeviceType | None, *_: Any) -> tuple[Sequence[Dims], DataType]:
+        """Return the shapes and the type of the results. Raises UnsupportedPrimitiveError for another device."""
+        if device_type not in (None, self._device_type):
+            assert device_type is not None
+            raise LackingError(device_type.tag, self._why)
         return self._shapes, self._data_type
 
-    def prepare(self, *_: Any) -> Prepared:
+    def calls(self) -> Iterator[tuple[Node, Sequence[Node]]]:
+        """Yield the calls of operators of all steps, as `Program.calls` does."""
+        for _ in self._order:
+            yield from self._program.calls()
+
+    def prepare(self, *_: Any) -> Plan:
         """Return the plan of all calls: one step, which launches those of all steps. In its memory are the temporary
         values of a step, and for each state that only the last step returns, two others."""
         lowered: Any = self._program.renewed()
@@ -118,7 +162,7 @@ class _Steps:
         written = [*results(len(self._shapes)), *memory]
         is_repeatable = self.num_steps <= MOST_REPEATED and lowered.is_repeatable
         step = Call(partial(self._run, lowered), operands(self._num_inputs), written, is_repeatable=is_repeatable)
-        return Prepared(Plan(step), {}, self._shapes, dtype)
+        return Plan(step).for_results(self._shapes, dtype, {})
 
     def compute(self, arrays: Arrays, inputs: Sequence[Array], *_: Any) -> list[Array]:
         """Return the results as `arrays` delivers them."""
@@ -170,4 +214,4 @@ def _view(arrays: Arrays, array: Array, t: int) -> Array:
 
 def _launch(arrays: Arrays, name: str, inputs: Sequence[Array], attributes: Mapping[str, Any], out: Array) -> None:
     """Compute an operator, with its result in an array of the device."""
-    operator_named(name).prepare(arrays.device_type, inputs, attributes).launches(arrays, inputs, [out])
+    operator_named(name).prepare(arrays.device_type, inputs, attributes)(arrays, inputs, [out])

@@ -21,20 +21,31 @@ def gates(x: Any, count: int) -> list[Any]:
     return [ops.slice(x, ..., (k * size, (k + 1) * size)) for k in range(count)]
 
 
+def _product(hidden: Any, recurrent: Any) -> Any:
+    """Return the product of h and the recurrent weights, transposed or not."""
+    return ops.matmul(hidden, recurrent, transpose_x2=recurrent.shape[1] == hidden.shape[1])
+
+
 @lru_cache(64)
-def lstm_step(activations: tuple[Activation, Activation, Activation], order: str, coupled: bool = False) -> Step:
-    """Return the step of an LSTM; its weights are the recurrent ones, transposed or not, and peepholes of the gates i,
-    o and f, or none.
+def lstm_step(
+    activations: tuple[Activation, Activation, Activation],
+    order: str,
+    coupled: bool = False,
+    product: Callable[..., Any] = _product,
+    num_factors: int = 1,
+) -> Step:
+    """Return the step of an LSTM; its weights are the recurrent ones, and peepholes of the gates i, o and f, or none.
 
     activations: those of these gates, of the candidate c, and of the cell. order: that of the four parts, such as
-    "iofc". coupled: whether the cell forgets as much as the gate i lets in.
+    "iofc". coupled: whether the cell forgets as much as the gate i lets in. product: that of h and the first
+    `num_factors` weights.
     """
     f, g, h = activations
 
-    def step(of_x: Sequence[Any], states: Sequence[Any], recurrent: Any, *peepholes: Any) -> list[Any]:
+    def step(of_x: Sequence[Any], states: Sequence[Any], *weights: Any) -> list[Any]:
         hidden, cell = states
-        holes = dict(zip("iof", peepholes, strict=False))
-        products = gates(ops.matmul(hidden, recurrent, transpose_x2=recurrent.shape[1] == hidden.shape[1]), 4)
+        holes = dict(zip("iof", weights[num_factors:], strict=False))
+        products = gates(product(hidden, *weights[:num_factors]), 4)
 
         def gate(name: str, activation: Activation) -> Any:
             place = order.index(name)

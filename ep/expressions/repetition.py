@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
+from ep.common.plans.stored_plan import Launches
 from ep.include.arrays import Array, Arrays
 from ep.include.recording import MOST_TEMPORARY, Repeat, results_in
 
@@ -16,25 +18,12 @@ _MOST_REFUSED: Final = 8
 """After more refused calls, one after another, the launches are no longer repeated."""
 
 
-class RecordedCall(NamedTuple):
-    """A recorded call.
-
-    inputs: the positions of the arrays that it reads. written: shape and dtype of the arrays that it writes. results:
-    for each result, the number of its written array, and the shape that it has as a result.
-    """
-
-    repeat: Repeat
-    inputs: Sequence[int]
-    written: Sequence[tuple[Any, Any]]
-    results: Sequence[tuple[int, tuple[int, ...]]]
-
-
 class Repetition:
     """The calls of one program in the memory of one arena, or without an arena: one call at a time.
 
     The arena keeps it, so it does not keep the arena: memory is freed with the last reference to that.
-    recorded: the call whose launches are repeated; None before it, and if calls are computed in Python. may_repeat:
-    whether later calls may be repeated.
+    recorded: the launches that are repeated, which read inputs at positions; None before they are recorded, and if
+    calls are computed in Python. may_repeat: whether later calls may be repeated.
     """
 
     def __init__(self, program: Any) -> None:
@@ -46,7 +35,7 @@ class Repetition:
         self._lowered, self._chosen = lowered, [*lowered.chosen.items()]
         self._left = _RECORDINGS if lowered.is_repeatable else 0
         self._has_run, self._num_refused = False, 0
-        self.recorded: RecordedCall | None = None
+        self.recorded: Launches | None = None
         self.may_repeat = True
 
     @property
@@ -147,9 +136,18 @@ class Repetition:
         if recording is None or not (recording.computes or self._has_run):
             return None
 
+        num_told = 0
+
         def function(arrays: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
-            own = dict(zip(given, inputs, strict=True))
-            return self._program.computed(arrays, own, (), lowered, values, launched)
+            own, number = dict(zip(given, inputs, strict=True)), itertools.count()
+
+            def tell() -> None:  # once for each launch, however often the recording calls the function
+                nonlocal num_told
+                if next(number) == num_told and launched is not None:
+                    num_told += 1
+                    launched()
+
+            return self._program.computed(arrays, own, (), lowered, values, tell if launched is not None else None)
 
         repeat = recording.record(function, [*given.values()], values, lowered.constants, blocks, lowered.changing)
         if repeat is not None and repeat.run is not None:
@@ -175,8 +173,7 @@ class Repetition:
         self._are_written = numbers == [*range(len(written))]
         self._takes_out = len({*numbers}) == len(places)
         self._type = type(repeat.written[0])
-        # without the arrays of this call, which would live as long
-        self.recorded = RecordedCall(repeat._replace(written=(), results=()), inputs, written, places)
+        self.recorded = Launches(repeat.image, inputs, written, places, self._lowered.constants)
 
 
 def _in_written(base: Arrays, repeat: Repeat) -> list[tuple[int, tuple[int, ...]]]:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import repeat
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ep.common.arrays.checks import as_scalar, is_weak
+from ep.common.arrays.on_device import arrays_on
 from ep.common.arrays.operators import FUNCTIONS
 from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, ArrayLike, Arrays, LaterNumber, Operands
 from ep.include.data_type import DataType, as_data_type
+from ep.include.device_type import DeviceType
+from ep.include.errors import UnsupportedPrimitiveError
 from ep.include.number_kind import COMPLEXES, FLOATS
 from ep.ops.declare.operator import Operator
 from ep.ops.operands import dtype_of_numbers
@@ -51,6 +55,11 @@ class Node(NamedTuple):
         return "" if self.operator is None else self.operator.name
 
     @property
+    def shown(self) -> str:
+        """What computes it, for people."""
+        return self.name or ("reshape" if self.inputs else "given")
+
+    @property
     def joins(self) -> Any:
         """What the operator joins as, in a kernel of several; None if none joins it, and without an operator."""
         return None if self.operator is None else self.operator.joins
@@ -64,20 +73,36 @@ class Trace(Operands):
     """The operands of one trace: arrays that are not computed yet, all on one device.
 
     given: arrays, and functions that compute numbers, by their positions. nodes: all values, by their positions.
-    numbers: the positions of inputs that are numbers.
+    numbers: the positions of inputs that are numbers. otherwise: the Arrays of the device that computes what the first
+    one has no kernel for. lacking: the reasons why it has none, by the positions of the first results.
     """
 
-    gives_buffers = False
+    gives_buffers: bool = False
     """Whether all inputs and constant arrays are results of `as_buffer`."""
 
-    def __init__(self, base: Operands, name: str, make: Any, *, numbers_vary: bool) -> None:
+    def __init__(
+        self,
+        base: Operands,
+        name: str,
+        make: Any,
+        *,
+        numbers_vary: bool,
+        otherwise: Arrays | None = None,
+        notes_lacking: bool = False,
+    ) -> None:
         """base: the operands that compute. name: the name of the traced function. make: makes the lazy array of a trace
         and a node.
 
         numbers_vary: whether numbers in the source code are passed at each launch, or are part of the structure.
+        notes_lacking: whether calls without a kernel are noted in `lacking`, also without another device:
+        `partitioned` raises the error for all of them.
         """
         self.base, self._make, self._numbers_vary = base, make, numbers_vary
+        self.name, self.otherwise = name, otherwise
+        self.lacking: dict[int, UnsupportedPrimitiveError] = {}
+        self._whys: dict[Hashable, UnsupportedPrimitiveError] = {}  # the same, by what the choice of kernels depends on
         self._device_type = base.device_type if isinstance(base, Arrays) else None
+        self._notes_lacking = self._device_type is not None and (notes_lacking or otherwise is not None)
         self.place = f"{base.place}, in the trace of {name}"
         self.stranger = (
             f"is no part of the trace of {name}: make it an argument of the function, or a view of the block"
@@ -92,6 +117,14 @@ class Trace(Operands):
         self.ended = False
         self._weak: set[int] = set()  # the positions of what is computed from numbers alone
         self._known: dict[Hashable, Sequence[Node]] = {}  # values by what distinguishes them
+
+    @property
+    def other_device(self) -> Arrays | None:
+        """The Arrays of a device that may compute what the first one has no kernel for; None if that is an error now.
+
+        Without another device, those of the host tell the shapes: then `lacking` is all that is wanted.
+        """
+        return self.otherwise or (arrays_on(DeviceType.kCPU) if self._notes_lacking else None)
 
     @property
     def key(self) -> Hashable:
@@ -145,6 +178,13 @@ class Trace(Operands):
         made = self._valued(("size", number.dtype, number.tobytes()), (), (), as_data_type(number.dtype))
         self.sizes[made.node.position] = number
         return made
+
+    def unrepeated(self, array: Any) -> Any:
+        node: Node = array.node
+        if node.name != "expand":
+            return array
+        source = self.array(node.inputs[0])
+        return self.reshape(source, (*[1] * (len(node.shape) - len(source.shape)), *source.shape))
 
     def note_gradient(self, result: Any, inputs: Sequence[Any], rule: Any) -> bool:
         self.rules[result.node.position] = [one.node.position for one in inputs], rule
@@ -235,12 +275,71 @@ class Trace(Operands):
         key = operator.name, positions, of_attributes
         found = self._known.get(key)
         if found is None:
-            shapes, types = [node.shape for node in inputs], [node.data_type for node in inputs]
-            results, data_type = operator.results(self._device_type, shapes, types, attributes, of_attributes)
-            found = self._note(key, operator, positions, attributes, results, data_type)
+            results, data_type, why = self._results(operator, inputs, attributes, of_attributes)
+            if why is not None:
+                self.lacking[len(self.nodes)] = why
+            found = self._note(key, operator, positions, attributes, zip(results, repeat(data_type)))
             if not self._weak.isdisjoint(positions) and all(map(self._is_number, positions)):
                 self._weak.update(node.position for node in found)
         return [self._make(self, node) for node in found]
+
+    def _results(
+        self, operator: Operator, inputs: Sequence[Node], attributes: Mapping[str, Any], key: Hashable
+    ) -> tuple[Sequence[Dims], DataType, UnsupportedPrimitiveError | None]:
+        """Return the shapes and the type of an operator's results, and why the device does not compute it, if that is
+        noted. key: of the attributes."""
+        shapes, types = [node.shape for node in inputs], [node.data_type for node in inputs]
+        why = self._whys.get((*types, *operator.asked(attributes))) if self._whys else None
+        if why is None:
+            try:
+                return *operator.results(self._device_type, shapes, types, attributes, key), None
+            except UnsupportedPrimitiveError as error:
+                if self.other_device is None:
+                    raise
+                why = self._whys[*types, *operator.asked(attributes)] = error.with_traceback(None)
+        other: Any = self.other_device
+        return *operator.results(other.device_type, shapes, types, attributes, key), why
+
+    def needed(self, results: Iterable[int]) -> list[Node]:
+        """Return the nodes that values depend on, with all results of each call."""
+        wanted = {*results}
+        for node in reversed(self.nodes):
+            if node.position in wanted:
+                wanted |= {*node.inputs, node.position - node.result}
+        return [node for node in self.nodes if node.position in wanted or node.position - node.result in wanted]
+
+    def emptied(self, base: Operands) -> Trace:
+        """Return a trace without values, for arrays of a device, in which the values of this one are recorded again."""
+        made = Trace(base, self.name, self._make, numbers_vary=False)
+        made.gives_buffers = self.gives_buffers
+        return made
+
+    def take_input(self, other: Trace, node: Node) -> Node:
+        """Record an array, a number or a constant of another trace with the same base, or on the host."""
+        position = node.position
+        if node.constant is not None:
+            found = self.number(np.frombuffer(node.constant, node.dtype).reshape(()))
+        elif position in other.sizes:
+            found = self.size(other.sizes[position])
+        elif position in other.numbers:
+            found = self.give_number(other.given[position], node.dtype)
+        elif position in other.given:
+            found = self.give(other.given[position], node.shape, node.dtype)
+        else:
+            changes = position in other.changing
+            found = self.hold((other.changing if changes else other.held)[position], changes=changes)
+        made: Node = found.node
+        return made
+
+    def take(self, node: Node, inputs: Sequence[Node]) -> Sequence[Node]:
+        """Record the call of a node of another trace, or its reshape; return all its results. inputs: of this trace."""
+        if node.operator is None:
+            return [self.reshape(self._make(self, inputs[0]), node.shape).node]
+        return [one.node for one in self._called(node.operator, inputs, node.attributes)]
+
+    def add_step(self, step: Any, inputs: Sequence[Node], results: Sequence[tuple[Dims, DataType]]) -> Sequence[Node]:
+        """Record a step that is no operator; return its results. results: their shapes and types."""
+        return self._note(("step", id(step)), step, tuple([one.position for one in inputs]), {}, results)
 
     def _note(
         self,
@@ -248,15 +347,14 @@ class Trace(Operands):
         operator: Operator | None,
         inputs: tuple[int, ...],
         attributes: Mapping[str, Any],
-        shapes: Sequence[Dims],
-        data_type: DataType,
+        results: Iterable[tuple[Dims, DataType]],
         constant: bytes | None = None,
     ) -> Sequence[Node]:
         """Record the results of a call, or another value."""
         first = len(self.nodes)
         made: Sequence[Node] = [
-            Node(first + result, operator, inputs, attributes, result, shape, data_type, constant)
-            for result, shape in enumerate(shapes)
+            Node(first + result, operator, inputs, attributes, result, *described, constant)
+            for result, described in enumerate(results)
         ]
         self.nodes += made
         self._known[key] = made
@@ -266,7 +364,7 @@ class Trace(Operands):
         self, key: Hashable, source: tuple[int, ...], shape: Dims, data_type: DataType, constant: bytes | None = None
     ) -> Any:
         """Return the lazy array of a value that no operator computes; record it if it is new."""
-        found = self._known.get(key) or self._note(key, None, source, {}, [shape], data_type, constant)
+        found = self._known.get(key) or self._note(key, None, source, {}, [(shape, data_type)], constant)
         return self._make(self, found[0])
 
 

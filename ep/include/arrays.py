@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -34,23 +34,30 @@ RESULT: Final = Placeholder(None)
 
 
 class PlannedCall(NamedTuple):
-    """A call of a function, and its plan.
+    """A call of a function, and its plan, by which later calls with the same key are done.
 
-    arrays: those of the device. plan: a `Plan` of `ep/run` that is repeatable. shapes, dtype: of the results.
+    arrays: those of the device. plan: a `Plan` of `ep/run`.
     others: the arguments that follow the operands; those of later calls are the same objects, but for the array for the
         result, whose name is "out". names: those of the last of these, which are given by name.
     in_sequence: whether the operands are in a list or a tuple, the first argument. many: whether the function returns a
         list of results.
+    with_number: converts the operands, one of which is a number; None if none is a number.
+    is_new: whether a finder is to be asked for `known` in the next call.
+    known: the object by which `finder` does the call; None if no finder does it.
+    is_found: whether the finder can find the call by its arguments.
     """
 
     arrays: Arrays
     plan: Any
-    shapes: Sequence[tuple[int, ...]]
-    dtype: np.dtype[Any]
     others: Sequence[Any]
     names: Sequence[str]
     in_sequence: bool
     many: bool
+    with_number: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None
+    is_new: bool = False
+    known: Any = None
+    finder: CallFinder | None = None
+    is_found: bool = False
 
 
 class CallFinder(ABC):
@@ -121,9 +128,9 @@ class Operands(ABC):
         """Return the result of `as_buffer` for each of a sequence. argument: the sequence's name."""
         return [self.as_buffer(value, f"{argument}[{position}]") for position, value in enumerate(values)]
 
-    @abstractmethod
     def number(self, number: np.ndarray[Any, Any]) -> Any:
         """Return a number, given as an array without axes, in the form that `compute` accepts."""
+        return number[()]
 
     def size(self, number: np.ndarray[Any, Any]) -> Any:
         """Return a number that follows from shapes.
@@ -145,6 +152,10 @@ class Operands(ABC):
         Return its results; `out` is one of them.
         """
 
+    def unrepeated(self, array: Array) -> Array:
+        """Return an array with one element along axes, as many as are known, along which its elements are repeated."""
+        return array
+
     def note_gradient(self, result: Array, inputs: Sequence[Array], rule: Callable[[Array], Sequence[Any]]) -> bool:
         """Note the rule for the gradients by inputs, given that by a result which other operators have computed.
 
@@ -154,7 +165,7 @@ class Operands(ABC):
 
     @abstractmethod
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> Array:
-        """Return a copy of an array in host memory."""
+        """Return a copy of an array in host memory, which may change from then on."""
 
     @abstractmethod
     def copy_to_host(self, array: Array) -> np.ndarray[Any, Any]:
@@ -234,6 +245,13 @@ class Arrays(Operands):
         """Return a new `ep.include.recording.Recording`, or None if launches cannot be recorded."""
         return None
 
+    def compile_ahead(self, launches: Callable[[Arrays], Iterable[Callable[[], object]]]) -> None:
+        """Compile what launches lack, if several kernels can be compiled at once. Otherwise each launch does so.
+
+        launches: returns them for Arrays whose launches compute nothing, as functions that may be called any number of
+        times.
+        """
+
     def restored(
         self, image: bytes, constants: Sequence[Array], block: Callable[[int], Array]
     ) -> Callable[..., bool] | None:
@@ -249,6 +267,16 @@ class Arrays(Operands):
     ) -> list[Array]:
         results: list[Array] = operator.compute(self, inputs, attributes, out)
         return results
+
+    def begin_copy_to_host(self, array: Array) -> Callable[[], np.ndarray[Any, Any]]:
+        """Queue what `copy_to_host` does; return the function that waits for this copy alone, and returns it.
+
+        The function raises the errors of the work up to the copy. Work that is queued later may write the array. The
+        memory that is copied to lives until the copy is done, also if the function is never called. A device that does
+        not override this method copies at once.
+        """
+        copy = self.copy_to_host(array)
+        return lambda: copy
 
     @abstractmethod
     def resolved(self, indices: Array, size: int, mode: str) -> Array:
@@ -279,9 +307,12 @@ class Arrays(Operands):
         """
         return self.empty(shape, dtype)
 
-    @abstractmethod
     def delivered(self, result: Array, out: Array | None) -> Array:
-        """Return the result in the place that the caller wants: in `out`, if given. This ends a call."""
+        """Return the result in the place that the caller wants: in `out`, if given. This ends a call.
+
+        By default the result itself, for a device whose `destination` returns `out`.
+        """
+        return result
 
     def target(self, shape: Sequence[int], dtype: np.dtype[Any], out: Array) -> Array:
         """Return `out` in the form that Expression writes in place. Raises the errors of `destination`."""
@@ -312,8 +343,8 @@ class Arrays(Operands):
         raise NotImplementedError(f"{type(self).__qualname__} has no views")
 
     def filled(self, number: np.ndarray[Any, Any]) -> Array:
-        """Return a number, given as an array without axes in host memory, as an array."""
-        return self.copy_from_host(number)
+        """Return a number, given as an array without axes in host memory, as a buffer."""
+        return self.as_buffer(self.copy_from_host(number), "a number")
 
 
 class DeviceArrays(ABC):

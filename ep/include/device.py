@@ -37,28 +37,32 @@ class Device(ABC):
     another process gets its own device of that type and number.
     """
 
+    def __init__(self, device_manager: Devices, device_index: int = 0) -> None:
+        """Create the device; called by its manager."""
+        self._device_manager, self._index = device_manager, device_index
+
     def __reduce__(self) -> tuple[Any, tuple[Devices]]:
         return methodcaller("GetDevice", self.device_index()), (self.device_manager(),)
 
-    @abstractmethod
     def SetAsActiveDevice(self) -> None:
         """Make this the calling thread's active device of its type."""
+        self.device_manager().SetActiveDeviceByIndex(self.device_index())
 
-    @abstractmethod
     def Reset(self) -> None:
         """Free the memory that the device caches between uses. Its streams must be idle."""
+        return None
 
-    @abstractmethod
     def device_type(self) -> DeviceType:
         """Return the type of the device."""
+        return self.device_manager().device_type()
 
-    @abstractmethod
     def device_index(self) -> int:
         """Return the number of the device among those of its type, from 0."""
+        return self._index
 
-    @abstractmethod
     def device_manager(self) -> Devices:
         """Return the manager that the device came from."""
+        return self._device_manager
 
     @abstractmethod
     def CreateStream(self) -> Stream:

@@ -155,17 +155,17 @@ class DeviceType(metaclass=_Members):
         return member
 
     @classmethod
-    def FromTag(cls, tag: str) -> DeviceType:
+    def FromTag(cls, tag: str, argument: str = "device") -> DeviceType:
         """Return the device type with `tag`; imports the package that provides it.
 
-        Raises ValueError if there is none.
+        argument: the name of the caller's argument. Raises ValueError, which begins with it, if there is none.
         """
         load_provider(tag)
         for member in cls:
             if member.tag == tag:
                 return member
         known = dict.fromkeys([*(member.tag for member in cls), *(one.name for one in _entry_points())])
-        raise ValueError(f"device {tag!r} is not known{did_you_mean(tag, known)} (known: {', '.join(known)})")
+        raise ValueError(f"{argument} {tag!r} is not known{did_you_mean(tag, known)} (known: {', '.join(known)})")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{self!r} cannot be changed")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 
@@ -71,6 +73,55 @@ class ArgumentIndexError(ArgumentError, IndexError):
 
 class UnsupportedPrimitiveError(LookupError):
     """Raised if no factory makes a required primitive. The message has the nearest ones and the reason."""
+
+    def __init__(self, message: str | Callable[[], str]) -> None:
+        """message: the text, or a function that returns it: another device may compute instead, and nobody reads it."""
+        super().__init__(message)
+
+    @property
+    def reasons(self) -> Sequence[Any]:
+        """The texts, or what has them, for each kernel that is missing."""
+        return (self,)
+
+    def __str__(self) -> str:
+        self._find()
+        return super().__str__()
+
+    def __repr__(self) -> str:
+        self._find()
+        return super().__repr__()
+
+    def __reduce__(self) -> Any:
+        self._find()
+        return super().__reduce__()
+
+    def _find(self) -> None:
+        if callable(self.args[0]):
+            self.args = (self.args[0](),)
+
+
+class LackingError(UnsupportedPrimitiveError):
+    """Raised for a graph that needs kernels which its device lacks: the message lists all of them.
+
+    operators: the reasons by the operators of a file that need the kernels, where there is a file.
+    """
+
+    operators: Mapping[str, Sequence[str]] = MappingProxyType({})
+
+    def __init__(self, tag: str, lacking: Iterable[str | UnsupportedPrimitiveError]) -> None:
+        """lacking: reasons, and errors that have reasons."""
+        each = chain.from_iterable((one,) if isinstance(one, str) else one.reasons for one in lacking)
+        super().__init__(tag)
+        self.args = tag, [*dict.fromkeys(map(str, each))]  # what a copy is made of
+
+    @property
+    def reasons(self) -> Sequence[str]:
+        found: Sequence[str] = self.args[1]
+        return found
+
+    def __str__(self) -> str:
+        head = f'{self.args[0]} lacks kernels; with otherwise="cpu", the CPU computes what needs them:'
+        return "\n  ".join([head, *self.reasons])
 
 
 class DeviceUnavailableError(RuntimeError):

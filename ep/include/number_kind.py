@@ -17,6 +17,7 @@ class Kind(Enum):
 
 BOOL: Final = (T.kBool,)
 INTEGERS: Final = (T.kInt8, T.kUInt8, T.kInt16, T.kUInt16, T.kInt32, T.kUInt32, T.kInt64, T.kUInt64)
+BYTES: Final = (T.kInt8, T.kUInt8)
 UNSIGNED: Final = tuple(each for each in INTEGERS if each.dtype.kind == "u")
 SUMS: Final = {one: T.kUInt64 if one.itemsize == 8 else T.kUInt32 for one in INTEGERS}
 """The types in which products of integers are added up, modulo the range of the type: that has no sign."""

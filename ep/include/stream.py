@@ -39,9 +39,9 @@ class Stream(ProcessBound, ABC):
     It can be neither copied nor pickled: each has one owner, in one process.
     """
 
-    @abstractmethod
     def device_type(self) -> DeviceType:
         """Return the type of the stream's device."""
+        return self.device().device_type()
 
     @abstractmethod
     def device(self) -> DeviceOfStream:
@@ -63,10 +63,13 @@ class Stream(ProcessBound, ABC):
         """Return the error of queued work that failed since the last call, or None. Does not wait."""
         return None
 
-    @abstractmethod
     def AllocAsync(self, size: int) -> Buffer:
         """Return a uint8 buffer of `size` bytes that work queued from now on may use."""
+        return self.device().Alloc(AllocationOptions(), size)
 
-    @abstractmethod
     def FreeAsync(self, buffer: Buffer) -> None:
-        """Free `buffer`, from `AllocAsync`, once all work queued before is done."""
+        """Free `buffer`, from `AllocAsync`, once all work queued before is done.
+
+        By default at once: a device whose memory lasts until queued work is done frees it so.
+        """
+        self.device().Free(AllocationOptions(), buffer)

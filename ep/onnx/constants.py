@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from ep.common.arrays.constants import CONSTANTS
-from ep.common.arrays.on_device import arrays_on
+from ep.common.arrays.on_device import arrays_beside, arrays_on
 from ep.expressions.folding import FoldingTrace, Folds
+from ep.expressions.memory import Arena
 from ep.include.arrays import Array
 from ep.include.device_type import DeviceType
 from ep.onnx.calls import called, described
@@ -24,16 +25,19 @@ _LEAST: Final = 2**12
 
 class ModelConstants:
     """constants: those of the model, and values computed from them, on the host. inputs: the names of the model's.
-    made_of: the names that each value is computed from, by name.
+    made_of: the names that each value is computed from, by name. arenas: those that no thread uses now. otherwise: the
+    Arrays of the device that computes what the first one has no kernel for, or None.
     """
 
-    def __init__(self, graph: Graph, device_type: DeviceType) -> None:
+    def __init__(self, graph: Graph, device_type: DeviceType, otherwise: DeviceType | None) -> None:
         self.device_type = device_type
+        self.otherwise = arrays_beside(arrays_on(device_type), otherwise)
         self.constants: dict[str, NDArray] = dict(graph.constants)
         self.inputs = [one.name for one in graph.inputs]
         self.made_of: dict[str, Sequence[str]] = {}
         self._placed: dict[str, Array] = {}
         self._folds = Folds()
+        self.arenas: list[Arena] = []
 
     def note(self, nodes: Sequence[Node]) -> None:
         """Record what nodes compute their results from."""
@@ -57,13 +61,18 @@ class ModelConstants:
         """Return a value on the host, in the memory of equal ones."""
         return array if array.nbytes < _LEAST else CONSTANTS.placed(arrays_on(_HOST), array)
 
+    def release(self, unread: Container[int]) -> None:
+        """Release constants on the device, by their ids. Another plan that reads one copies it again."""
+        self._placed = {name: one for name, one in self._placed.items() if id(one) not in unread}
+
     def on_device(self) -> list[tuple[str, Array]]:
         """Return the names of the constants that the device has, and their arrays."""
         return [*self._placed.items()]
 
     def trace(self) -> FoldingTrace:
         """Return a new trace."""
-        return FoldingTrace(arrays_on(self.device_type).kept(), "a model", self._folds, CONSTANTS)
+        base, other = arrays_on(self.device_type).kept(), self.otherwise
+        return FoldingTrace(base, "a model", self._folds, CONSTANTS, otherwise=other, notes_lacking=True)
 
     def call(
         self,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ep.onnx.graph import Graph, Node
+from ep.onnx.errors import ModelError
+from ep.onnx.graph import Branch, Graph, Node
 from ep.onnx.operators.shapes import constant
 
 NDArray = np.ndarray[Any, Any]
@@ -19,12 +20,14 @@ def folded(graph: Graph) -> Graph:
 
     A BatchNormalization with constants is merged into the filters and the bias of a Conv with constants before it, if
     nothing else reads the result of the Conv, and the new ones are in the range of their type. Constants that no node
-    reads are removed.
+    reads are removed, and zeros that inputs mean if they are omitted. Raises ModelError for constants that contradict
+    each other.
     """
     constants = dict(graph.constants)
     for node in graph.nodes:
         if node.line.name == "Constant":
             constants[node.outputs[0]] = constant(**node.attributes)
+    graph = graph._replace(nodes=_checked(graph.nodes, constants))
     readers = Counter(name for node in graph.nodes for name in node.inputs)
     readers.update(one.name for one in graph.outputs)
     nodes: list[Node | None] = [node if node.line.name != "Constant" else None for node in graph.nodes]
@@ -51,6 +54,29 @@ def folded(graph: Graph) -> Graph:
     left = tuple(node for node in nodes if node is not None)
     used = {name for node in left for name in node.inputs} | {one.name for one in graph.outputs}
     return graph._replace(constants={name: one for name, one in constants.items() if name in used}, nodes=left)
+
+
+def _checked(nodes: Sequence[Node], constants: Mapping[str, NDArray]) -> tuple[Node, ...]:
+    """Return nodes, also in the graphs of nodes, without constants that say what their absence does; raise ModelError
+    for a node whose constants contradict each other."""
+    found = []
+    for node in nodes:
+        if node.line.fits is not None:
+            try:
+                node.line.fits(*map(constants.get, node.inputs), **node.attributes)
+            except (TypeError, ValueError) as error:
+                raise ModelError(f"{node.shown}: {error}") from None
+        read = [*node.inputs]
+        for k in node.line.zeros:
+            if k < len(read) and read[k] in constants and not constants[read[k]].any():
+                read[k] = ""
+        branches = {
+            name: one._replace(nodes=_checked(one.nodes, constants))
+            for name, one in node.attributes.items()
+            if isinstance(one, Branch)
+        }
+        found.append(node._replace(inputs=tuple(read), attributes={**node.attributes, **branches}))
+    return tuple(found)
 
 
 def _normed(conv: Node, norm: Node, constants: Mapping[str, NDArray]) -> tuple[NDArray, NDArray] | None:

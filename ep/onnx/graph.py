@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,10 +12,12 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from ep.onnx.errors import ModelError, UnsupportedError
-from ep.onnx.inlining import defaults_of, is_typed, outputs_of
+from ep.onnx.inlining import check_typed, defaults_of, outputs_of, schema_of
 from ep.onnx.inputs import ValueInfo
-from ep.onnx.operators.line import Line, check_common
-from ep.onnx.table import line_of, opset_of
+from ep.onnx.labels import Labels
+from ep.onnx.operators.line import Line, check_arguments, check_common
+from ep.onnx.table import OPERATORS, line_of
+from ep.onnx.texts import places_of, with_texts
 from ep.onnx.types import dtype_of
 
 
@@ -46,12 +50,14 @@ class Branch(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """A model. constants: the tensors in the model, by name; those of branches have unique names."""
+    """A model. constants: the tensors in the model, by name; those of branches have unique names. texts: what outputs
+    stand for that are strings or maps."""
 
     inputs: tuple[ValueInfo, ...]
     outputs: tuple[ValueInfo, ...]
     constants: Mapping[str, np.ndarray[Any, Any]]
     nodes: tuple[Node, ...]
+    texts: Mapping[str, Labels] = MappingProxyType({})
 
 
 def graph_of(model: ModelProto) -> Graph:
@@ -64,44 +70,62 @@ def graph_of(model: ModelProto) -> Graph:
     reader.read_constants(model.graph, "")
     given = [one for one in model.graph.input if one.name not in reader.constants]
     results = outputs_of(model)
-    if unknown := [one.name for one in (*given, *results) if not is_typed(one)]:
-        raise ModelError(f"the model does not give the type of {', '.join(map(repr, unknown))}")
-    inputs, outputs = (
-        [reader.tried(_signature, one, f"{kind} {one.name!r}") for one in some]
-        for kind, some in (("input", given), ("output", results))
-    )
+    check_typed((*given, *results))
+    inputs = [reader.tried(_signature, one, f"input {one.name!r}") for one in given]
     names = {one.name: one.name for one in given} | {name: name for name in reader.constants}
     nodes = reader.nodes(model.graph, "", names)
+    outputs = [reader.tried(reader.output, one, f"output {one.name!r}") for one in results]
     if reader.reasons:
-        raise UnsupportedError([*reader.reasons])
+        raise UnsupportedError([*reader.reasons], reader.operators)
     known = {one.name for one in inputs} | {*reader.constants}
     _check_names(known, nodes, [one.name for one in outputs])
-    return Graph(tuple(inputs), tuple(outputs), reader.constants, tuple(nodes))
+    texts = {one.name: reader.texts[one.name] for one in outputs if one.name in reader.texts}
+    return Graph(tuple(inputs), tuple(outputs), reader.constants, tuple(nodes), texts)
 
 
 class _Reader:
-    """Reads the nodes of a graph and of its branches. reasons: the unsupported parts, in the order of the model."""
+    """Reads the nodes of a graph and of its branches. reasons: the unsupported parts, in the order of the model.
+    operators: the reasons of nodes, by their operators. texts: what values stand for that are strings or maps, by
+    name."""
 
     def __init__(self, opsets: Mapping[str, int]) -> None:
         self.opsets = opsets
         self.reasons: dict[str, None] = {}
+        self.operators: dict[str, list[str]] = {}
         self.constants: dict[str, np.ndarray[Any, Any]] = {}
+        self.texts: dict[str, Labels] = {}
         self._prefixes: set[str] = set()
 
-    def tried(self, make: Callable[..., Any], of: Any, shown: str) -> Any:
-        """Return the result of `make`; record the reason and return None if something is unsupported."""
+    def tried(self, make: Callable[..., Any], of: Any, shown: str, operator: str = "") -> Any:
+        """Return the result of `make`; record the reason and return None if something is unsupported.
+
+        operator: that of the node that something is of, if it is of one.
+        """
         try:
             return make(of)
         except NotImplementedError as error:
-            self.reasons[f"{shown}: {error}"] = None
+            self._refuse(shown, operator, str(error))
             return None
+
+    def _refuse(self, shown: str, operator: str, why: str) -> None:
+        self.reasons[f"{shown}: {why}"] = None
+        if operator and why not in (told := self.operators.setdefault(operator, [])):
+            told.append(why)
+
+    def output(self, value: ValueInfoProto) -> ValueInfo:
+        """Return the signature of an output; NotImplementedError for one that is no array of a DataType."""
+        labels = self.texts.get(value.name)
+        return _signature(value) if labels is None else ValueInfo(value.name, labels.dtype, shape_of(value))
 
     def read_constants(self, graph: GraphProto, prefix: str) -> None:
         """Add the tensors of a graph to the constants."""
         for one in graph.initializer:
             if prefix + one.name in self.constants:
                 raise ModelError(f"tensor {one.name!r} has the name {prefix + one.name!r}, which there is already")
-            self.constants[prefix + one.name] = self.tried(_array, one, f"tensor {one.name!r}")
+            found = self.tried(_array, one, f"tensor {one.name!r}")
+            if one.data_type == TensorProto.STRING:
+                found, self.texts[prefix + one.name] = places_of(found)
+            self.constants[prefix + one.name] = found
         for sparse in graph.sparse_initializer:
             self.reasons[f"tensor {sparse.values.name!r}: it is sparse"] = None
 
@@ -110,13 +134,14 @@ class _Reader:
         found = []
         for k, one in enumerate(graph.node):
             name = one.name or f"#{k}"
-            line, shown = line_of(one, self.opsets), f"node {name!r} ({one.op_type})"
+            line, shown, operator = line_of(one, self.opsets), f"node {name!r} ({one.op_type})", operator_of(one)
             if line is None:
-                domain, opset = f"{one.domain}." if one.domain else "", self.opsets.get(one.domain)
-                self.reasons[f"node {name!r}: no operator serves {domain}{one.op_type} of opset {opset}"] = None
+                why = f"no operator serves {operator} of opset {self.opsets.get(one.domain)}"
+                self._refuse(f"node {name!r}", operator, why)
                 continue
-            self.reasons |= {f"{shown}: {why}": None for why in self._unsupported(one, line, names)}
-            _check_inputs(shown, one, self.opsets)
+            for why in self._unsupported(one, line, names):
+                self._refuse(shown, operator, why)
+            _check_inputs(shown, one, line, self.opsets)
             branches = {
                 each.name: self._branch(each.g, self._unused(f"{prefix}{name}.{each.name}"), names)
                 for each in one.attribute
@@ -128,8 +153,10 @@ class _Reader:
             read += dict.fromkeys(each for branch in branches.values() for each in _read_by(branch))
             made = [prefix + each if each else "" for each in one.output]
             names.update({each: prefix + each for each in one.output if each and each not in names})
-            attributes = self.tried(lambda one, line=line: _attributes(one, line, self.opsets), one, shown)
-            found.append(Node(name, line, tuple(read), tuple(made), {**(attributes or {}), **branches}))
+            attributes = self.tried(partial(_attributes, line=line, opsets=self.opsets), one, shown, operator)
+            if attributes is not None:
+                node = Node(name, line, tuple(read), tuple(made), {**attributes, **branches})
+                found.append(self.tried(self._with_texts, node, shown, operator) or node)
         return found
 
     def _unsupported(self, node: NodeProto, line: Line, names: Mapping[str, str]) -> Iterator[str]:
@@ -140,6 +167,13 @@ class _Reader:
         held = self.constants.get(names.get(mode, ""))
         if mode and (held is None or held.any()):
             yield f"input {mode!r} must be a constant that is false: models are not trained here"
+
+    def _with_texts(self, node: Node) -> Node:
+        branches = [one for one in node.attributes.values() if isinstance(one, Branch)]
+        if any(name in self.texts for one in branches for name in one.outputs):
+            raise NotImplementedError("its graph gives strings or maps")
+        found: Node = with_texts(node, self.texts, OPERATORS["Identity"][0])
+        return found
 
     def _unused(self, prefix: str) -> str:
         """Return a prefix for the names of a graph: several nodes may have the same name."""
@@ -163,6 +197,11 @@ class _Reader:
         return Branch(tuple(nodes), tuple(outputs), tuple(given[one.name] for one in graph.input), tuple(results))
 
 
+def operator_of(node: NodeProto) -> str:
+    """Return the name of a node's operator, with its domain unless it is one of ONNX's own."""
+    return f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+
+
 def _read_by(branch: Branch) -> list[str]:
     """Return the names of the values that a branch reads and does not give."""
     made = {*branch.inputs} | {name for node in branch.nodes for name in node.outputs}
@@ -170,10 +209,14 @@ def _read_by(branch: Branch) -> list[str]:
     return [*dict.fromkeys(name for name in (*read, *branch.outputs) if name and name not in made)]
 
 
-def _check_inputs(shown: str, node: NodeProto, opsets: Mapping[str, int]) -> None:
-    """Raise ModelError for a node that omits one of several inputs of one kind, which ONNX's own check accepts."""
-    if "" in node.input:
-        *others, last = onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain).inputs
+def _check_inputs(shown: str, node: NodeProto, line: Line, opsets: Mapping[str, int]) -> None:
+    """Raise ModelError for a node that omits one of several inputs of one kind, which ONNX's own check accepts, or of
+    another domain, whose operators ONNX does not check, for inputs and attributes that its operator has not."""
+    schema = schema_of(node, opsets)
+    if schema is None:
+        check_arguments(shown, node, line)
+    elif "" in node.input:
+        *others, last = schema.inputs
         variadic = last.option == onnx.defs.OpSchema.FormalParameterOption.Variadic
         if variadic and "" in (several := [*node.input[len(others) :]]):
             raise ModelError(
@@ -244,7 +287,8 @@ def _result(value: ValueInfoProto) -> tuple[np.dtype[Any] | None, tuple[Any, ...
 
 
 def _array(tensor: TensorProto) -> np.ndarray[Any, Any]:
-    dtype_of(tensor.data_type)
+    if tensor.data_type != TensorProto.STRING:
+        dtype_of(tensor.data_type)
     try:
         return numpy_helper.to_array(tensor)
     except ValueError as error:
@@ -258,7 +302,12 @@ def _attributes(node: NodeProto, line: Line, opsets: Mapping[str, int]) -> dict[
     check_common(**found)
     if line.check is not None:
         line.check(**found)
-    return found
+    if line.prepare is None:
+        return found
+    try:
+        return line.prepare(found)
+    except ValueError as error:
+        raise ModelError(f"node {node.name!r} ({line.name}): {error}") from None
 
 
 def _value(attribute: onnx.AttributeProto) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import onnx
@@ -61,6 +61,12 @@ def is_typed(value: ValueInfoProto) -> bool:
     return bool(kind and (kind != "tensor_type" or value.type.tensor_type.elem_type != TensorProto.UNDEFINED))
 
 
+def check_typed(values: Iterable[ValueInfoProto]) -> None:
+    """Raise ModelError, which names all values that have no type."""
+    if unknown := [one.name for one in values if not is_typed(one)]:
+        raise ModelError(f"the model does not give the type of {', '.join(map(repr, unknown))}")
+
+
 def has_shape(value: ValueInfoProto) -> bool:
     """Return whether a value has a shape, or needs none."""
     return bool(value.type.WhichOneof("value") != "tensor_type" or value.type.tensor_type.HasField("shape"))
@@ -98,7 +104,7 @@ def _types(model: ModelProto) -> dict[str, TypeProto]:
         types = {one.name: one.type for one in (*graph.input, *graph.value_info, *graph.output) if is_typed(one)}
         told = dict[str, TypeProto]()
         for node in graph.node:
-            schema = _schema(node, opsets)
+            schema = schema_of(node, opsets)
             if schema:
                 given = zip(node.input, schema.inputs, strict=False)
                 known = {one.type_str: types[name] for name, one in given if name in types and one.is_homogeneous}
@@ -162,8 +168,10 @@ def _without_tensors(model: ModelProto) -> ModelProto:
     """Return a model with the same nodes, whose tensors are inputs, and whose inputs and outputs have free sizes.
 
     ONNX infers types before it replaces calls. From sizes that contradict each other it infers negative ones, and then
-    an assertion of its C++ code may end the process. Most functions need only types, and no tensor is copied.
+    an assertion of its C++ code may end the process. Most functions need only types, and no tensor is copied. An input
+    without a type is refused: its C++ code for some operators reads it.
     """
+    check_typed(model.graph.input)
     graph = GraphProto(name="model", node=model.graph.node)
     graph.input.extend(map(_of_free_sizes, _inputs(model)))
     graph.output.extend(map(_of_free_sizes, model.graph.output))
@@ -194,17 +202,17 @@ def _opsets(model: ModelProto) -> dict[str, int]:
 
 
 def defaults_of(node: NodeProto, opsets: Mapping[str, int]) -> list[AttributeProto]:
-    """Return the default attributes of a node."""
-    schema = onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain)
-    return [one.default_value for one in schema.attributes.values() if one.default_value.type]
+    """Return the default attributes of a node, none for an operator that ONNX does not define."""
+    schema = schema_of(node, opsets)
+    return [one.default_value for one in schema.attributes.values() if one.default_value.type] if schema else []
 
 
 def _has_function(node: NodeProto, opsets: Mapping[str, int]) -> bool:
-    schema = _schema(node, opsets)
+    schema = schema_of(node, opsets)
     return bool(schema and (schema.has_function or schema.has_context_dependent_function))
 
 
-def _schema(node: NodeProto, opsets: Mapping[str, int]) -> Any:
+def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> Any:
     """Return ONNX's definition of the operator of a node; None if there is none."""
     try:
         return onnx.defs.get_schema(node.op_type, opset_of(node, opsets), node.domain)

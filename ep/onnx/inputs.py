@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from itertools import repeat
 from operator import index, itemgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -73,6 +73,31 @@ def of_shapes(signatures: Sequence[ValueInfo], shapes: Mapping[str, Any]) -> dic
         given[one.name] = Sized(_sizes(one.name, getattr(shape, "shape", shape)), one.dtype)
     _check_all(signatures, given)
     return given
+
+
+def assumed(signatures: Sequence[ValueInfo], shapes: Mapping[str, Any]) -> Iterator[dict[str, Sized]]:
+    """Yield the inputs of runs, as `of_shapes` returns them, which has the errors. Free sizes are assumed, in several
+    ways; without any, there is one run.
+
+    shapes: of inputs, or arrays that have them, by name.
+    """
+    own = {one.name: one.shape for one in signatures if one.shape is not None and one.name not in shapes}
+    of_batches = {shape[0] for shape in own.values() if shape}
+    for batch, other in _ASSUMED:
+        made = {
+            name: tuple(
+                k if isinstance(k, int) else batch if axis == 0 or (k and k in of_batches) else other
+                for axis, k in enumerate(shape)
+            )
+            for name, shape in own.items()
+        }
+        yield of_shapes(signatures, {**made, **shapes})
+        if made == own:
+            break
+
+
+_ASSUMED: Final = (64, 64), (1, 64), (1, 1024), (1, 1)
+"""Sizes of batches, and of sentences, images and sounds. With 1 there may be less to compute, so it is last."""
 
 
 def _sizes(name: str, shape: Any) -> tuple[int, ...]:

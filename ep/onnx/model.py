@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from os import PathLike
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from ep.common.arrays.on_device import arrays_on, on_device
+from ep.common.arrays.on_device import arrays_on, as_device_type, on_device
 from ep.common.bounded_cache import BoundedCache
 from ep.common.notice import Wait
 from ep.common.progress import Progress, Tell
 from ep.garbage import garbage_waits
+from ep.include.additions import forget_when_added
+from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
+from ep.include.errors import LackingError
 from ep.include.shown import Lines
-from ep.onnx.inputs import as_names, by_name, check_known, check_mapping, checked, of_shapes
+from ep.onnx.inputs import Sized, as_names, assumed, by_name, check_known, check_mapping, checked, of_shapes
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored, key_of
 from ep.run.call_key import call_key
@@ -22,18 +26,38 @@ from ep.run.call_key import call_key
 if TYPE_CHECKING:
     from onnx import ModelProto
 
+    from ep.expressions.trace import Node as Call
     from ep.onnx.graph import Node
 
 
-def load(source: str | PathLike[str] | bytes | ModelProto, device: str | DeviceType = "cpu") -> Model:
+_Given: TypeAlias = "str | PathLike[str] | bytes | ModelProto"
+
+
+def load(
+    source: _Given,
+    device: str | DeviceType = "cpu",
+    otherwise: str | DeviceType | None = None,
+) -> Model:
     """Load an ONNX model; nothing is compiled before it is called.
 
-    source: a path, the contents of a file, or a ModelProto. device: the device that runs it, such as "cuda".
+    source: a path, the contents of a file, or a ModelProto. device: the device that runs it, such as "cuda". otherwise:
+    the device, such as "cpu", that computes what the first one has no kernel for; `explain` says what that is.
 
     Raises TypeError for another source, ModelError for an invalid model, UnsupportedError, which names all unsupported
-    nodes and types, and ValueError for an unknown device.
+    nodes and types, ValueError for an unknown device, and UnsupportedPrimitiveError, which lists all kernels that the
+    device lacks, as far as the types and sizes in the file tell: if only the sizes or the data of a run do, the run
+    raises it.
     """
-    return Model(Source(source), DeviceType.FromTag(device) if isinstance(device, str) else device)
+    other = None if otherwise is None else as_device_type(otherwise, "otherwise")
+    model = Model(source, as_device_type(device, "device"), other)
+    if model.may_lack:
+        with suppress(*_OF_SIZES):  # a run has others, or raises the error
+            model.check_kernels()
+    return model
+
+
+_OF_SIZES: Final = TypeError, ValueError, IndexError, NotImplementedError
+"""The errors of sizes that do not fit."""
 
 
 class Model:
@@ -42,12 +66,19 @@ class Model:
     inputs, outputs: the names, types and shapes of its inputs and outputs.
     """
 
-    def __init__(self, source: Source, device_type: DeviceType) -> None:
-        """Load a model: see `load`."""
-        self._source, self._device_type = source, device_type
-        self._stored = Stored(source, device_type)
-        self.inputs, self.outputs = self._stored.signatures()
+    def __init__(self, source: _Given | Source, device_type: DeviceType, otherwise: DeviceType | None = None) -> None:
+        """Load a model, as `load` does, which also checks that the device has all kernels."""
+        source = source if isinstance(source, Source) else Source(source)
+        self._source, self._device_type, self._otherwise = source, device_type, otherwise
+        self._stored = Stored(source, device_type, otherwise)
+        self.inputs, self.outputs, self._texts = self._stored.signatures()
         self._names, self._all = (tuple([one.name for one in some]) for some in (self.inputs, self.outputs))
+        self.forget()
+        if otherwise is not None:  # a kernel more, and the other device computes less
+            forget_when_added(self)
+
+    def forget(self) -> None:
+        """Forget all plans. A run that has begun keeps its own."""
         self._plans = BoundedCache(attrgetter("holds"))  # by the requested outputs and the shapes of inputs
         self._known = BoundedCache(lambda known: known[0].holds)  # the same, with their Arrays, by the keys of calls
 
@@ -57,7 +88,7 @@ class Model:
             raise TypeError(
                 "a model of a ModelProto cannot be copied or pickled; load it from a file or from its bytes"
             )
-        return Model, (self._source, self._device_type)
+        return Model, (self._source, self._device_type, self._otherwise)
 
     @property
     def nodes(self) -> tuple[Node, ...]:
@@ -81,6 +112,8 @@ class Model:
     ) -> tuple[Any, ...]:
         """Return outputs by name, all of them for None: on the CPU as ndarrays, else as arrays of the device.
 
+        A sequence of maps is a list of dicts, and an array of strings an ndarray, on any device.
+
         outputs: a sequence of names, also for one of them: `model.run(["logits"], {"ids": ids})`.
 
         inputs: arrays of the device, or whatever operators accept on the CPU: what NumPy makes an array of, or what
@@ -103,8 +136,30 @@ class Model:
             known = self._known.get(call)
             if known is not None:
                 plan, base = known
-                return tuple(plan.outputs(base, inputs))
-        return self._found(call, wanted, inputs, progress)
+                found = tuple(plan.outputs(base, inputs))
+                return self._with_texts(wanted, found) if self._texts else found
+        found = self._found(call, wanted, inputs, progress)
+        return self._with_texts(wanted, found) if self._texts else found
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether the device may lack kernels: the CPU has all, and so has a device with a plan on disk."""
+        has_all = self._device_type is DeviceType.kCPU or self._stored.has_signatures
+        return not has_all and self._otherwise in (None, self._device_type)
+
+    def check_kernels(self, /, **shapes: Any) -> None:
+        """Raise UnsupportedPrimitiveError, which lists all kernels that the device lacks for the model.
+
+        shapes: those of inputs, or arrays that have them, by name. Other free sizes are assumed. If no sizes can be
+        computed with, the errors of `run` are raised.
+        """
+        raised = list[Exception]()
+        for given in assumed(self.inputs, shapes):
+            try:
+                return self._stored.planner.check(given)
+            except (LackingError, *_OF_SIZES) as error:
+                raised.append(error)
+        raise next((one for one in raised if isinstance(one, LackingError)), raised[0])
 
     def explain(self, /, *given: Any, **shapes: Any) -> str:
         """Return a description of the kernels for given input shapes, their bytes, the memory, and the planned values.
@@ -114,27 +169,54 @@ class Model:
         """
         return Lines(self._stored.planner.explain(of_shapes(self.inputs, by_name(self.inputs, given, shapes))))
 
+    def calls(self, inputs: Mapping[str, Any]) -> list[tuple[Call, Sequence[Call]]]:
+        """Compute all outputs; return the calls of operators of which that consists, each as the node of its first
+        result in a trace, and those of its operands.
+
+        inputs: as for `run`, which has the errors. The calls of a loop count once. Those with which a node is computed
+        that needs data on the host are left out.
+        """
+        base = arrays_on(self._device_type)
+        check_mapping(inputs, self.inputs)
+        values = self._values(base, inputs)
+        plan = self._stored.planner.new_plan(self._all, {name: Sized.of(one) for name, one in values.items()}, None)
+        plan.outputs(base, values)
+        return [*plan.calls()]
+
     def _found(
         self, call: Any, wanted: tuple[str, ...], inputs: Mapping[str, Any], progress: Tell | None
     ) -> tuple[Any, ...]:
         """Return outputs by name, with a plan that is found by the shapes of the inputs, or made. call: the key of the
         call, if it has one."""
-        base = arrays_on(self._device_type)
+        base, plans, of_calls = arrays_on(self._device_type), self._plans, self._known
         check_mapping(inputs, self.inputs)
         check_known("output", wanted, self.outputs)
-        given = checked(base, self.inputs, inputs)
-        values = {name: on_device(base, one, f"input {name}") for name, one in given.items()}
+        values = self._values(base, inputs)
         key = key_of(wanted, values)
-        plan = self._plans.get(key)
+        plan = plans.get(key)
         if plan is None:
             with garbage_waits(), Wait() as wait:
                 heard = [one for one in (progress, wait.tell if wait is not None and wait.is_heard else None) if one]
                 told = [Progress(lambda done, known: [tell(done, known) for tell in heard])] if heard else []
-                plan = self._stored.runs(wanted, values, *told)
-                self._plans.put(key, plan)
+                plan = self._stored.plan_of(wanted, values, *told)
+                plans.put(key, plan)
                 found = tuple(plan.outputs(base, values, *told))
         else:
             found = tuple(plan.outputs(base, values))
         if call is not None and call[1] is not None and all(inputs[name] is values[name] for name in self._names):
-            self._known.put(call, (plan, base.kept()))
+            of_calls.put(call, (plan, base.kept()))
         return found
+
+    def _with_texts(self, wanted: Sequence[str], found: Sequence[Any]) -> tuple[Any, ...]:
+        """Return outputs, those that are strings or maps as such."""
+        all_found, texts, base = [*found], self._texts, arrays_on(self._device_type)
+        for k, name in enumerate(wanted):
+            if name in texts:
+                array = all_found[k]
+                all_found[k] = texts[name].of(array if base.takes_host_arrays else base.copy_to_host(array))
+        return tuple(all_found)
+
+    def _values(self, base: Arrays, inputs: Mapping[str, Any]) -> dict[str, Array]:
+        """Return the inputs as arrays of the device, by name."""
+        given = checked(base, self.inputs, inputs)
+        return {name: on_device(base, one, f"input {name}") for name, one in given.items()}

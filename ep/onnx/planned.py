@@ -5,21 +5,22 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from ep.common.progress import Progress
 from ep.expressions.array import LazyArray
-from ep.expressions.memory import Arena
 from ep.expressions.named_program import NamedProgram
-from ep.include.arrays import Array, Arrays
+from ep.include.errors import LackingError
 from ep.onnx.calls import tell_node
 from ep.onnx.constants import ModelConstants, NDArray
 from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
 from ep.onnx.table import OPERATORS
 
+Owner: TypeAlias = tuple[int, str, str, str]
 _DONE: Final = Branch((), ())
 """The replacement of a node that has nothing left to compute."""
 _SILENT: Final = Progress(lambda done, known: None)
@@ -28,8 +29,8 @@ _SILENT: Final = Progress(lambda done, known: None)
 class Planned:
     """The nodes of a model that one program computes.
 
-    fixed: the values that depend only on shapes, on the host. given: the positions of the inputs, by name.
-    named, program: compute all other values. results: the names of its results. read_later: those that `rest` reads.
+    fixed: the values that depend only on shapes, on the host. named: computes all other values. results: the names of
+    its results. read_later: those that `rest` reads.
     cut: the node that the program ends before: it needs data on the host, or arrays; None if it ends with the model.
     rest: the nodes after it.
     """
@@ -54,7 +55,8 @@ class Planned:
         known.note(nodes)
         self.fixed = dict(fixed)
         self.cut: Node | None = None
-        self._owners: list[tuple[int, str, str]] = []  # the first value of each node, the node, its input of indices
+        # the first value of each node, the node, its input of indices, and its operator
+        self._owners: list[Owner] = []
         self._values: dict[str, Any] = {}
         trace = self._trace = known.trace()
         try:
@@ -66,10 +68,15 @@ class Planned:
             self._sizes = {name: Sized.of(self._values[name]) for name in self.results}
             self.read_later = [name for name in read if name in self._values]
             results = {name: self._values[name] for name in self.results}
-            self.named = NamedProgram(trace, lazy, results, wanted)
-            self.program, self.given = self.named.program, self.named.given
-            held = {id(one): position for position, one in trace.held.items()}
+            note = partial(_note, self._owners)
+            try:
+                self.named = NamedProgram(trace, lazy, results, wanted, known.arenas, note=note)
+            except LackingError as error:
+                error.operators = self._lacking()
+                raise
+            held = {id(one): position for position, one in self.named.held.items()}
             self._constants = {held[id(one)]: name for name, one in known.on_device() if id(one) in held}
+            known.release({id(one) for one in trace.held.values()} - held.keys())  # only the other device reads them
         finally:
             trace.end()
             self._values.clear()
@@ -91,23 +98,19 @@ class Planned:
             return self._sizes[name]
         return Sized.of(self.value(name)) if name in self.fixed or name in self.known.constants else None
 
-    def run(self, base: Arrays, values: dict[str, Array], arena: Arena, progress: Progress | None) -> None:
-        """Compute the program, not by `repeated`; add its results to `values`, which has the inputs, by name."""
-        if progress is not None:
-            progress.expect(self.program.num_launches)
-        try:
-            results = self.named.outputs(base, values, arena, None if progress is None else progress.step)
-        except Exception as error:
-            self._note(error)
-            raise
-        values.update(zip(self.results, results, strict=True))
+    def _lacking(self) -> dict[str, list[str]]:
+        """Return what the device has no kernels for, by the operators of the nodes that need them."""
+        found: dict[str, list[str]] = {}
+        for value, why in self._trace.lacking.items():
+            told = found.setdefault(_owner(self._owners, value)[3], [])
+            if str(why) not in told:
+                told.append(str(why))
+        return found
 
-    def _note(self, error: Exception) -> None:
-        """Add the node whose launch raised an error."""
-        value = self.program.value_of(error)
-        if value >= 0:
-            place = bisect_right(self._owners, value, key=lambda one: one[0])
-            tell_node(error, *self._owners[max(place - 1, 0)][1:])
+    @property
+    def is_whole(self) -> bool:
+        """Whether the program gives all outputs."""
+        return self.cut is None and {*self.wanted} <= {*self.results}
 
     def _traced(self, nodes: Sequence[Node], progress: Progress) -> list[Node]:
         """Trace the nodes that outputs depend on, as far as possible; return the rest, from the cut on."""
@@ -155,7 +158,7 @@ class Planned:
                 arrays.append(Sized.of(self._values[name] if name in self._values else self.value(name)))
             else:
                 arrays.append(self._lazy(name))
-        self._owners.append((len(self._trace.nodes), node.shown, line.indices))
+        self._owners.append((len(self._trace.nodes), node.shown, line.indices, line.full_name))
         results = self.known.call(node, arrays, (self._values, self.fixed))
         if isinstance(results, Branch):
             return results
@@ -178,6 +181,17 @@ class Planned:
                 return self._trace.hold(self.known.placed(name))
             found = self._trace.copy_from_host(self.fixed[name])
         return found
+
+
+def _note(owners: Sequence[Owner], value: int, error: Exception) -> None:
+    """Add the node whose launch raised an error. owners: as of Planned. value: a position that the launch computes."""
+    tell_node(error, *_owner(owners, value)[1:3])
+
+
+def _owner(owners: Sequence[Owner], value: int) -> Owner:
+    """Return the entry of the node that a value is of."""
+    place = bisect_right(owners, value, key=lambda one: one[0])
+    return owners[max(place - 1, 0)]
 
 
 def _needed(nodes: Sequence[Node], wanted: Sequence[str]) -> list[Node]:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ep.common.progress import Progress
-from ep.expressions.memory import Arenas
-from ep.expressions.runs import Keep, Runs
+from ep.expressions.named_program import NamedProgram
+from ep.expressions.runner import Keep
 from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
 from ep.onnx.constants import ModelConstants
@@ -24,39 +24,47 @@ from ep.onnx.specialized import SpecializedGraph
 class Planner:
     """A checked model on a device.
 
-    signatures: of its inputs and its outputs. nodes: as the file has them, without their tensors and graphs.
+    signatures: of its inputs and its outputs. texts: what outputs stand for that are strings or maps. nodes: as the
+    file has them, without their tensors and graphs.
     """
 
-    def __init__(self, source: Source, device_type: DeviceType) -> None:
+    def __init__(self, source: Source, device_type: DeviceType, otherwise: DeviceType | None) -> None:
         """Read a model; raises the errors of `load`."""
         model, self._is_whole = read(source)
         graph = graph_of(model)
-        self.signatures = graph.inputs, graph.outputs
+        self.signatures, self.texts = (graph.inputs, graph.outputs), graph.texts
         self.nodes = tuple(map(_without_tensors, graph.nodes))
         graph = folded(graph)
         self._left = graph.nodes
-        self._known = ModelConstants(graph, device_type)  # it alone keeps the constants
-        self._arenas, self._has_planned = Arenas(), False
+        self._known = ModelConstants(graph, device_type, otherwise)  # it alone keeps the constants
+        self._has_planned = False
 
-    def runs(self, wanted: Sequence[str], given: Mapping[str, Any], keep: Keep, *told: Progress) -> Runs:
-        """Return the runs of a new plan. given: the inputs, by name. keep: keeps the launches of the plan."""
+    def new_plan(
+        self, wanted: Sequence[str], given: Mapping[str, Any], keep: Keep, *told: Progress
+    ) -> NamedProgram | SpecializedGraph:
+        """Return a new plan. given: the inputs, by name. keep: keeps its launches, if they are all that it does."""
         with garbage_waits():
-            plan = self._plan(wanted, given, *told)
-        may_keep = self._is_whole and plan.is_one_program
+            planned = Planned(self._known, self._left, {}, given, wanted, *told)
         at_once, self._has_planned = not self._has_planned, True
-        return Runs(plan, self._arenas, keep if may_keep else None, at_once=at_once)
+        if not planned.is_whole:
+            return SpecializedGraph(planned)
+        planned.named.kept_by(keep if self._is_whole else None, at_once)
+        return planned.named
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Raise LackingError, which lists all kernels that the device lacks for all outputs, or another error of
+        planning. given: the inputs, by name."""
+        self._planned(given)
 
     def explain(self, given: Mapping[str, Any]) -> str:
         """Return a description of the plan for all outputs. given: the inputs, by name."""
         constants = sum(one.nbytes for one in self._known.constants.values())
         lines = [f"nodes: {len(self.nodes)}; left when the model is loaded: {len(self._left)}"]
         lines.append(f"constants: {constants:,} bytes")
-        return "\n".join([*lines, self._plan([one.name for one in self.signatures[1]], given).explain()])
+        return "\n".join([*lines, self._planned(given).explain()])
 
-    def _plan(
-        self, wanted: Sequence[str], given: Mapping[str, Any], progress: Progress | None = None
-    ) -> SpecializedGraph:
-        return SpecializedGraph(Planned(self._known, self._left, {}, given, wanted, progress))
+    def _planned(self, given: Mapping[str, Any]) -> Planned:
+        return Planned(self._known, self._left, {}, given, [one.name for one in self.signatures[1]])
 
 
 def _without_tensors(node: Node) -> Node:

@@ -3,109 +3,69 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ep import ops
 from ep.common.arrays.on_device import on_device
-from ep.common.bounded_cache import MOST_IDLE, BoundedCache
-from ep.common.plans.stored_plan import Launches
+from ep.common.bounded_cache import BoundedCache
 from ep.common.progress import Progress
-from ep.expressions.memory import Arena, Arenas
-from ep.expressions.runs import Whole
 from ep.include.arrays import Array, Arrays
+from ep.include.errors import UnsupportedPrimitiveError
 from ep.onnx.graph import Branch, Node
 from ep.onnx.inputs import Sized
 from ep.onnx.operators.loops import Steps
 from ep.onnx.planned import Planned, in_place_of
-from ep.ops.devices import copy_to_host
+from ep.ops.devices import as_array, copy_to_host
 
 
 class SpecializedGraph:
     """A graph for given input shapes: a program, and the graphs of the nodes that follow the cut at its end."""
 
     def __init__(self, planned: Planned) -> None:
-        self._planned = planned
-        self._later = BoundedCache(
-            operator.attrgetter("holds")
-        )  # plans of the nodes after the cut, by the shapes of its results
-        self._bodies = BoundedCache(
-            operator.attrgetter("holds")
-        )  # plans of the graph of a loop, by the shapes of its inputs
-        self._arenas = Arenas()  # for these plans
-
-    def explain(self) -> str:
-        """Return a text about the kernels, their bytes, the memory, and the values computed during planning."""
-        return self._planned.explain()
+        self._planned, of_plan = planned, operator.attrgetter("holds")
+        self._later = BoundedCache(of_plan)  # plans of the nodes after the cut, by the shapes of its results
+        self._bodies = BoundedCache(of_plan)  # plans of the graph of a loop, by the shapes of its inputs
 
     @property
     def holds(self) -> Mapping[Any, int]:
         """As for `BoundedCache`."""
         return self._planned.named.holds
 
-    @property
-    def is_one_program(self) -> bool:
-        """Whether no node is computed by itself, and no plan follows."""
-        return self._planned.cut is None
+    def calls(self) -> Iterator[tuple[Any, Sequence[Any]]]:
+        """Yield the calls of operators of all plans that there are now, as `Program.calls` does."""
+        yield from self._planned.named.calls()
+        for plan in (*self._later.values(), *self._bodies.values()):
+            yield from plan.calls()
 
-    @property
-    def whole(self) -> Whole | None:
-        """The program, if it gives all outputs, in any order."""
-        planned = self._planned
-        if planned.cut is not None or not {*planned.wanted} <= {*planned.results}:
-            return None
-        return Whole(planned.program, [*planned.given], [planned.results.index(name) for name in planned.wanted])
-
-    def is_recorded(self, arena: Arena) -> bool:
-        """Return whether the launches in an arena are known: then later runs do not change them."""
-        return self._planned.named.is_recorded(arena)
-
-    def launches(self, arena: Arena) -> Launches | None:
-        """Return the launches that compute the outputs, recorded in an arena; None if they are not all that does."""
-        return self._planned.named.launches(arena, self._planned.wanted) if self.is_one_program else None
-
-    def outputs(
-        self, base: Arrays, values: Mapping[str, Array], arena: Arena, progress: Progress | None = None
-    ) -> list[Array]:
-        """Return the outputs that the plan is for. values: the inputs, by name. progress: is told about the steps."""
-        planned, found = self._planned, dict(values)
-        if self.whole is None:
-            found = self.computed(base, found, arena, planned.wanted, progress)
-        else:
-            planned.run(base, found, arena, progress)
-        return [found[name] for name in planned.wanted]
-
-    def computed(
-        self,
-        base: Arrays,
-        values: dict[str, Array],
-        arena: Arena,
-        wanted: Sequence[str],
-        progress: Progress | None = None,
-    ) -> dict[str, Array]:
-        """Compute this plan, and those of the nodes after its cuts; return outputs by name. values: the inputs.
+    def outputs(self, base: Arrays, values: Mapping[str, Array], progress: Progress | None = None) -> list[Array]:
+        """Return the outputs. values: the inputs, by name.
 
         progress: is told about the steps of these plans, but not about those of a loop.
         """
-        plan, found = self, dict[str, Array]()
+        plan, wanted, values, found = self, self._planned.wanted, dict(values), dict[str, Array]()
         while True:
             planned = plan._planned
-            results = planned.program.repeated(base, map(values.__getitem__, planned.given), arena)
-            if results is None:
-                planned.run(base, values, arena, progress)
-            else:
-                values.update(zip(planned.results, results, strict=True))
+            values.update(zip(planned.results, planned.named.run(base, values, progress), strict=True))
             found.update((name, values[name]) for name in wanted if name in planned.results)
             if planned.cut is None:
                 break
             plan = plan._compute_cut(base, values, planned.cut, progress)
-            found.update(
-                (name, ops.identity(values[name])) for name in planned.cut.outputs if name in values and name in wanted
-            )
+            of_cut = [name for name in planned.cut.outputs if name in values and name in wanted]
+            found.update((name, self._copied(base, values[name])) for name in of_cut)
         for name in wanted:
             if name not in found:  # it depends only on the shapes of inputs
                 found[name] = base.copy_from_host(planned.value(name))
-        return found
+        return [found[name] for name in wanted]
+
+    def _copied(self, base: Arrays, array: Array) -> Array:
+        """Return a copy of an array. If the device has no kernel for it, it is copied by way of the host."""
+        try:
+            return ops.identity(array)
+        except UnsupportedPrimitiveError:
+            if self._planned.known.otherwise is None:
+                raise
+            return placed(base, copy_to_host(array))
 
     def _compute_cut(
         self, base: Arrays, values: dict[str, Array], node: Node, progress: Progress | None
@@ -120,11 +80,11 @@ class SpecializedGraph:
             branch, found = self._without_data(base, node, arrays, values)
         else:
             if body is None:
-                called = self._call(node, arrays, values)
+                called = self._call(base, node, arrays, values)
             else:
-                called = self._looped(base, node, arrays, values, body)
+                called = self._call(base, node, arrays, values, self._steps(base, values, node, body))
             branch = called if isinstance(called, Branch) else Branch((), ())
-            results = [] if branch.outputs else [on_device(base, one) for one in called]
+            results = [] if branch.outputs else [placed(base, one) for one in called]
             found = dict(zip(node.outputs, results, strict=False))
         if progress is not None:
             progress.step()
@@ -149,41 +109,57 @@ class SpecializedGraph:
         if from_host:
             return self._planned.value(name)
         known = self._planned.known
-        return known.placed(name) if name in known.constants else on_device(base, self._planned.value(name))
+        return known.placed(name) if name in known.constants else placed(base, self._planned.value(name))
 
-    def _call(self, node: Node, arrays: Sequence[Any], values: Mapping[str, Array], **others: Any) -> Any:
-        return self._planned.known.call(node, arrays, (values, self._planned.fixed), others)
-
-    def _looped(
-        self, base: Arrays, node: Node, arrays: Sequence[Any], values: Mapping[str, Array], body: Branch
+    def _call(
+        self,
+        base: Arrays,
+        node: Node,
+        arrays: Sequence[Any],
+        values: Mapping[str, Array],
+        body: Steps | None = None,
     ) -> Any:
-        """Return the results of a loop; its graph has an arena that no other thread uses meanwhile."""
-        arena = self._arenas.taken(base)
-        results = self._call(node, arrays, values, body=self._steps(base, values, node, body, arena))
-        if len(self._arenas) < MOST_IDLE:
-            self._arenas.append(arena)
-        return results
+        """Return the results of a node, or the branch that it chooses. body: the graph of a loop.
 
-    def _steps(self, base: Arrays, values: Mapping[str, Array], node: Node, body: Branch, arena: Arena) -> Steps:
+        The other device computes a node for which the first one lacks a kernel, and the first one the body of a loop.
+        """
+        known, seen = self._planned.known, (values, self._planned.fixed)
+        try:
+            return known.call(node, arrays, seen, {} if body is None else {"body": body})
+        except UnsupportedPrimitiveError:
+            other = known.otherwise
+            if other is None:
+                raise
+        there, host = _mover(other), node.line.host
+        given = [one if one is None or k in host else there(one) for k, one in enumerate(arrays)]
+        others = dict[str, Any]()
+        if body is not None:
+            compute = body.compute
+            others["body"] = Steps(
+                lambda inputs: [*map(there, compute([*map(copy_to_host, inputs)]))], body.sized, body.results
+            )
+        called = known.call(node, given, seen, others)
+        return called if isinstance(called, Branch) else [*map(_mover(base), called)]
+
+    def _steps(self, base: Arrays, values: Mapping[str, Array], node: Node, body: Branch) -> Steps:
         """Return the graph of a loop in the form that its operator calls. values: those that it may read."""
         outer = {name: values[name] for name in node.inputs[len(body.inputs) :] if name in values}
-        self._planned.known.made_of.update(dict.fromkeys(body.inputs, node.inputs))
+        around = self._planned
+        around.known.made_of.update(dict.fromkeys(body.inputs, node.inputs))
+
+        def planned(given: Mapping[str, Any]) -> Planned:
+            return Planned(around.known, body.nodes, around.fixed, given, body.outputs)
 
         def compute(arrays: Sequence[Any]) -> list[Array]:
             given = dict(zip(body.inputs, [on_device(base, one) for one in arrays], strict=True))
             key = tuple([(one.shape, one.dtype) for one in given.values()])
             given.update(outer)
-            around = self._planned
-            plan: SpecializedGraph = self._bodies.keep(
-                key, lambda: SpecializedGraph(Planned(around.known, body.nodes, around.fixed, given, body.outputs))
-            )
-            found = plan.computed(base, given, arena, body.outputs)
-            return [found[name] for name in body.outputs]
+            plan: SpecializedGraph = self._bodies.keep(key, lambda: SpecializedGraph(planned(given)))
+            return plan.outputs(base, given)
 
         def sized(inputs: Sequence[Sized]) -> list[Sized | None]:
-            given = {**dict(zip(body.inputs, inputs, strict=True)), **outer}
-            planned = Planned(self._planned.known, body.nodes, self._planned.fixed, given, body.outputs)
-            return [planned.sized(name) for name in body.outputs]
+            found = planned({**dict(zip(body.inputs, inputs, strict=True)), **outer})
+            return [found.sized(name) for name in body.outputs]
 
         return Steps(compute, sized, body.results)
 
@@ -194,9 +170,19 @@ class SpecializedGraph:
         function: Any = node.line.of_data
         (place,) = node.line.host
         asked = node._replace(line=node.line._replace(function=function), outputs=())
-        (made,) = self._call(asked, [arrays[0], arrays[place]], values)
+        (made,) = self._call(base, asked, [arrays[0], arrays[place]], values)
         name, inputs = f"{node.inputs[place]} of {node.name}", [*node.inputs]
         inputs[place] = "" if made is None else name
         self._planned.known.made_of[name] = node.inputs[place : place + 1]
         later = node._replace(line=node.line._replace(host=()), inputs=tuple(inputs))
-        return Branch((later,), ()), {} if made is None else {name: on_device(base, made)}
+        return Branch((later,), ()), {} if made is None else {name: placed(base, made)}
+
+
+def _mover(base: Arrays) -> Callable[[Any], Array]:
+    """Return the function that copies an array of any device to another one."""
+    return lambda array: placed(base, copy_to_host(array))
+
+
+def placed(base: Arrays, array: Any) -> Array:
+    """Return an array of the host or of the device as operators of the device take it."""
+    return as_array(base, on_device(base, array), "a result")

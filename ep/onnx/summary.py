@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import NamedTuple
 
 from onnx import ModelProto, TensorProto, ValueInfoProto
 
 from ep.onnx.errors import UnsupportedError
-from ep.onnx.graph import graph_of, shape_of
+from ep.onnx.graph import graph_of, operator_of, shape_of
 from ep.onnx.inlining import graphs_of, inlined, outputs_of
 from ep.onnx.reading import checked, unsupported_opsets
 from ep.onnx.source import Source
@@ -29,7 +29,8 @@ class Outline(NamedTuple):
     """What a model has.
 
     opsets: by the domain of operators. operators: the number of nodes of each, also in the graphs of nodes, the most
-    frequent first. reasons: a line for each part that is not served.
+    frequent first. reasons: a line for each part that is not served. missing: what is not served of nodes, by their
+    operators.
     """
 
     inputs: tuple[Value, ...]
@@ -37,6 +38,7 @@ class Outline(NamedTuple):
     opsets: Mapping[str, int]
     operators: Mapping[str, int]
     reasons: tuple[str, ...]
+    missing: Mapping[str, Sequence[str]]
 
 
 def outline(source: str | PathLike[str] | bytes | ModelProto) -> Outline:
@@ -45,23 +47,24 @@ def outline(source: str | PathLike[str] | bytes | ModelProto) -> Outline:
     source: as for `load`. Raises TypeError for another source, ModelError for an invalid model, and OSError.
     """
     model, _ = checked(Source(source))
-    outputs, reasons = [*model.graph.output], unsupported_opsets(model)
+    outputs, reasons, missing = [*model.graph.output], unsupported_opsets(model), dict[str, Sequence[str]]()
     if not reasons:
         try:
             whole = inlined(model)
             outputs = outputs_of(whole)
             graph_of(whole)
         except UnsupportedError as error:
-            reasons = error.reasons
+            reasons, missing = error.reasons, error.operators
     held = {one.name for one in model.graph.initializer}
     nodes = [node for graph in graphs_of(model.graph) for node in graph.node]
-    counts = Counter(f"{one.domain}.{one.op_type}" if one.domain else one.op_type for one in nodes)
+    counts = Counter(map(operator_of, nodes))
     return Outline(
         tuple(_value(one) for one in model.graph.input if one.name not in held),
         tuple(map(_value, outputs)),
         {one.domain or "ai.onnx": one.version for one in model.opset_import},
         dict(counts.most_common()),
         tuple(reasons),
+        missing,
     )
 
 

@@ -219,6 +219,12 @@ def conv(x: HostArrayLike, w: HostArrayLike, bias: HostArrayLike | None = None, 
 def conv(x: ArrayLike, w: ArrayLike, bias: ArrayLike | None = None, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array: ...
 
 @overload
+def conv_integer(x: HostArrayLike, w: HostArrayLike, x_zero_point: HostArrayLike | None = None, w_zero_point: HostArrayLike | None = None, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: HostArray | None = None) -> HostArray:
+    """Return the int32 convolution of `x` with `w`, arrays of 8-bit integers, as ONNX's ConvInteger."""
+@overload
+def conv_integer(x: ArrayLike, w: ArrayLike, x_zero_point: ArrayLike | None = None, w_zero_point: ArrayLike | None = None, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: Array | None = None) -> Array: ...
+
+@overload
 def conv_w_grad(dy: HostArrayLike, x: HostArrayLike, shape: Any, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1, *, out: HostArray | None = None) -> HostArray:
     """Return the gradient of `conv` with respect to w: the sums of x times `dy` over all windows, by place in a window."""
 @overload
@@ -253,6 +259,12 @@ def cumulative_sum(x: HostArrayLike, axis: int | None = None, dtype: DTypeLike |
     """Return the sums of all elements up to each one along an axis, as `numpy.cumulative_sum`."""
 @overload
 def cumulative_sum(x: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None, include_initial: bool = False, *, reverse: bool = False, out: Array | None = None) -> Array: ...
+
+@overload
+def dequantize(x: HostArrayLike, scale: HostArrayLike, zero_point: HostArrayLike | None = None, dtype: DTypeLike | None = None, axis: int = 1, block_size: int = 0) -> HostArray:
+    """Return `(x - zero_point) * scale`, as ONNX's DequantizeLinear."""
+@overload
+def dequantize(x: ArrayLike, scale: ArrayLike, zero_point: ArrayLike | None = None, dtype: DTypeLike | None = None, axis: int = 1, block_size: int = 0) -> Array: ...
 
 @overload
 def digamma(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
@@ -633,6 +645,12 @@ def matmul_grad(dy: ArrayLike, x1: ArrayLike, x2: ArrayLike, transpose_x1: bool 
     """Return the gradients of `matmul` with respect to x1 and x2: products of dy with the other operand."""
 
 @overload
+def matmul_integer(a: HostArrayLike, b: HostArrayLike, a_zero_point: HostArrayLike | None = None, b_zero_point: HostArrayLike | None = None, *, out: HostArray | None = None) -> HostArray:
+    """Return the int32 product of matrices of 8-bit integers, as ONNX's MatMulInteger."""
+@overload
+def matmul_integer(a: ArrayLike, b: ArrayLike, a_zero_point: ArrayLike | None = None, b_zero_point: ArrayLike | None = None, *, out: Array | None = None) -> Array: ...
+
+@overload
 def matrix_transpose(x: HostArrayLike) -> HostArray:
     """Return `x` with its last two axes exchanged, as `numpy.matrix_transpose`; ValueError if it has fewer."""
 @overload
@@ -781,6 +799,12 @@ def prod(x: HostArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTy
     """Return the product of elements along axes, as `numpy.prod`; its parameters are those of `sum`."""
 @overload
 def prod(x: ArrayLike, axis: int | tuple[int, ...] | None = None, dtype: DTypeLike | None = None, keepdims: bool = False, *, out: Array | None = None) -> Array: ...
+
+@overload
+def quantize(x: HostArrayLike, scale: HostArrayLike, zero_point: HostArrayLike | None = None, dtype: DTypeLike | None = None, axis: int = 1, block_size: int = 0) -> HostArray:
+    """Return `rint(x / scale) + zero_point`, limited to the range of an integer type, as ONNX's QuantizeLinear."""
+@overload
+def quantize(x: ArrayLike, scale: ArrayLike, zero_point: ArrayLike | None = None, dtype: DTypeLike | None = None, axis: int = 1, block_size: int = 0) -> Array: ...
 
 @overload
 def quick_gelu(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:
@@ -1109,6 +1133,12 @@ def transpose(x: HostArrayLike, axes: Iterable[int] | None = None, *, out: HostA
     """Return `x` with its axes in another order, as `numpy.transpose`: as `permute`, or reversed without `axes`."""
 @overload
 def transpose(x: ArrayLike, axes: Iterable[int] | None = None, *, out: Array | None = None) -> Array: ...
+
+@overload
+def tree_ensemble(x: HostArrayLike, nodes: HostArrayLike, roots: HostArrayLike, num_targets: int = 1, aggregate: str = 'sum', *, out: HostArray | None = None) -> HostArray:
+    """Return, for each row of x and each target, the weights of the leaves that the row reaches, joined."""
+@overload
+def tree_ensemble(x: ArrayLike, nodes: ArrayLike, roots: ArrayLike, num_targets: int = 1, aggregate: str = 'sum', *, out: Array | None = None) -> Array: ...
 
 @overload
 def trigamma(x: HostArrayLike, *, out: HostArray | None = None) -> HostArray:

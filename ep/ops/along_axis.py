@@ -35,7 +35,7 @@ def take_along_axis(x: ArrayLike, indices: Indices, axis: int = -1, mode: IndexM
     if sizes[0] != sizes[1]:
         whole = broadcast_dims(*sizes, names=("x", "indices"))
         x, indices = (_expanded(item, (*whole[:axis], item.shape[axis], *whole[axis:])) for item in (x, indices))
-    return _on_last_axis("gather", (x, indices), given, axis, mode)
+    return _along("gather", (x, indices), given, axis, mode)
 
 
 @composition()
@@ -79,18 +79,22 @@ def _scattered(x: Array, indices: Array, updates: Array, axis: int, reduction: s
         if k != axis and size < x.shape[k]:
             changing, rest = FUNCTIONS["split"](x, [size], k)
             return FUNCTIONS["concat"]([_scattered(changing, indices, updates, axis, reduction, mode), rest], k)
-    return _on_last_axis("scatter_rows", (x, indices, updates), indices, axis, reduction, mode)
+    return _along("scatter_rows", (x, indices, updates), indices, axis, reduction, mode)
 
 
-def _on_last_axis(name: str, arrays: Sequence[Array], indices: Array, axis: int, *given: Any) -> Array:
-    """Return what an operator gives of arrays with `axis` as the last one, of which all others are batch axes.
+def _along(name: str, arrays: Sequence[Array], indices: Array, axis: int, *given: Any) -> Array:
+    """Return what an operator gives of rows along an axis, or of arrays with that as the last axis and others as batch
+    axes. The second array has indices.
 
     indices: as they were given, for the position of a wrong one. given: the other arguments; the last one is the mode.
     """
     last = len(arrays[0].shape) - 1
     try:
-        if axis == last:
-            return FUNCTIONS[name](*arrays, last, last, *given)
+        if (of_rows := _of_rows(arrays[1], axis)) is not None:
+            (x, _, *updates), (rows, batch_dims) = arrays, of_rows
+            shape = *x.shape[:axis], *rows.shape[batch_dims:], *x.shape[axis + 1 :]  # with axes of one index
+            found = FUNCTIONS[name](x, rows, *(viewed(one, shape) for one in updates), axis, batch_dims, *given)
+            return found if updates else viewed(found, arrays[1].shape)
         order = [*range(axis), *range(axis + 1, last + 1), axis]
         found = FUNCTIONS[name](*(_moved(item, order) for item in arrays), last, last, *given)
     except IndexError:
@@ -98,6 +102,15 @@ def _on_last_axis(name: str, arrays: Sequence[Array], indices: Array, axis: int,
         on_device.resolved(on_device.as_buffer(indices, "indices"), arrays[0].shape[axis], given[-1])
         raise
     return _moved(found, [*range(axis), last, *range(axis, last)])
+
+
+def _of_rows(indices: Array, axis: int) -> tuple[Array, int] | None:
+    """Return the indices of whole rows, and the number of their batch axes, if all elements of a row have the same
+    index: that of the last axis, or one that is repeated along the others; else None."""
+    rows, shape = arrays_of((indices,), ("indices",)).unrepeated(indices), indices.shape
+    batch_dims = next((k for k in range(axis) if rows.shape[k] != shape[k]), axis)
+    others = *rows.shape[batch_dims:axis], *rows.shape[axis + 1 :]
+    return (rows, batch_dims) if rows.shape[axis] == shape[axis] and all(size == 1 for size in others) else None
 
 
 def _axis_of(x: Array, indices: Array, axis: int) -> int:

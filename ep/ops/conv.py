@@ -44,17 +44,19 @@ _FEW_WINDOWS: Final = 48
 """With fewer windows of each array in a batch, one product for the whole batch is faster, in spite of a copy."""
 
 
-def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
-    of_x, of_w = shapes
-    return [conv_shape(of_x, of_w, attributes)]
-
-
 def conv_shape(of_x: Dims, of_w: Dims, attributes: Attributes) -> Dims:
     """Return the shape of the result."""
     return of_x[0], of_w[0], *windows(of_x[2:], of_w[2:], attributes).counts
 
 
-def _signatures(problem: Problem) -> Iterator[SbpSignature]:
+def conv_shapes(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+    """Return the shape of the result alone, for those of x and w."""
+    of_x, of_w = shapes
+    return [conv_shape(of_x, of_w, attributes)]
+
+
+def conv_signatures(problem: Problem) -> Iterator[SbpSignature]:
+    """Yield the rows of a convolution."""
     (x, w), ranks, groups = problem.shapes, problem.ranks, problem.attributes["groups"]
     yield signature(Split(0), B, Split(0))
     if groups == 1:
@@ -75,7 +77,7 @@ def _signatures(problem: Problem) -> Iterator[SbpSignature]:
     yield signature(B, P, P)
 
 
-def _local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
+def conv_local(problem: Problem, signature: SbpSignature, rank: int) -> Attributes:
     """Return the attributes of a rank: its groups, if channels are split, and the pads of its piece of x."""
     (x, w), given, ranks = problem.shapes, problem.attributes, problem.ranks
     (of_x, of_w), (out,) = signature.inputs, signature.outputs
@@ -103,7 +105,14 @@ def _gradient(back: Backward) -> Gradients:
     return [by_x, FUNCTIONS["conv_w_grad"](back.dy, x, tuple(w.shape), **given)]
 
 
-@operator(shape=_shape, dtype=SameAs("x"), signatures=_signatures, local=_local, gradient=_gradient, joins=Convolution)
+@operator(
+    shape=conv_shapes,
+    dtype=SameAs("x"),
+    signatures=conv_signatures,
+    local=conv_local,
+    gradient=_gradient,
+    joins=Convolution,
+)
 def conv(x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1) -> Attributes:
     """Return the convolution of `x` with `w`, as ONNX's Conv and PyTorch's `conv1d` to `conv3d`.
 

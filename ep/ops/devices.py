@@ -11,13 +11,12 @@ from typing import Any, Final
 import numpy as np
 
 from ep.common.arrays.checks import NUMBERS, as_scalar, is_weak
-from ep.common.arrays.on_device import arrays_of_type, arrays_on
+from ep.common.arrays.on_device import arrays_of_type, arrays_on, as_device_type
 from ep.common.checks import as_integer
 from ep.include.arrays import Array, ArrayLike, Arrays, DeviceArrays, Operands, Placed
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType, load_all_providers
-from ep.include.errors import ArgumentTypeError, ArgumentValueError, DeviceUnavailableError
-from ep.include.shown import shown
+from ep.include.errors import ArgumentValueError, DeviceUnavailableError
 
 _PLAIN: Final = frozenset([np.ndarray, *NUMBERS])
 _HOST: Final = DeviceType.kCPU
@@ -108,10 +107,7 @@ def chosen(device: DeviceType | str | None, device_index: int) -> Operands:
 
 
 def _arrays_at(device: DeviceType | str, device_index: int, name: str) -> Arrays:
-    if isinstance(device, str):
-        device = DeviceType.FromTag(device)
-    if not isinstance(device, DeviceType):
-        raise ArgumentTypeError(name, f"must be a DeviceType or its tag, such as 'cpu', not {shown(device)}")
+    device = as_device_type(device, name)
     index = as_integer(device_index, "device_index")
     manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device)
     count = 0 if manager is None else manager.GetDeviceCount()

@@ -12,7 +12,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Gives
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.include.primitive.primitive import attributes as attribute_values
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.process import exclusively
@@ -25,7 +25,7 @@ from ep.ops.declare.operator import Attributes, Operator, add_operator
 from ep.ops.declare.type_rules import TypeRule
 from ep.ops.elementwise_signatures import why_not_listed
 from ep.ops.kernels import Plan, attribute, data_type, launching, primitive_exists
-from ep.ops.names import function_name, parameter_name
+from ep.ops.names import parameter_name
 from ep.ops.terms import zeros_like
 from ep.sbp import Problem, SbpSignature
 

@@ -40,20 +40,51 @@ def _sizes(shape: Dims, transpose: BlasTransposeType) -> Dims:
     return (columns, rows) if transpose is BlasTransposeType.T else (rows, columns)
 
 
-def product_dims(shapes: Sequence[Dims], attributes: Attributes) -> tuple[Dims, Dims, Dims]:
+def product_dims(
+    shapes: Sequence[Dims], attributes: Attributes, names: tuple[str, str] = _NAMES
+) -> tuple[Dims, Dims, Dims]:
     """Return the dims of both operands and of the result, all as matrices."""
     a, b = _matrices(shapes)
     (m, _), (_, n) = _sizes(a, attributes["transpose_x1"]), _sizes(b, attributes["transpose_x2"])
-    return a, b, (*broadcast_dims(a[:-2], b[:-2], names=[f"{name}.shape[:-2]" for name in _NAMES]), m, n)
+    return a, b, (*broadcast_dims(a[:-2], b[:-2], names=[f"{name}.shape[:-2]" for name in names]), m, n)
 
 
-def _shape(shapes: Sequence[Dims], attributes: Attributes) -> list[Dims]:
+def launch_dims(shapes: Sequence[Dims], attributes: Attributes) -> tuple[Dims, Dims, Dims]:
+    """Return the dims of a launch: those of `product_dims`, on merged axes if there are more than 8."""
+    a, b, c = product_dims(shapes, attributes)
+    if len(c) > kMaxNumDims and 0 not in c:
+        (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
+        a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
+    return a, b, c
+
+
+def product_depth(shapes: Sequence[Dims], attributes: Attributes, names: tuple[str, str] = _NAMES) -> int:
+    """Return the number of products in a sum; raises ValueError if the operands differ in it."""
+    a, b = _matrices(shapes)
+    (_, k), (other_k, _) = _sizes(a, attributes["transpose_x1"]), _sizes(b, attributes["transpose_x2"])
+    if k != other_k:
+        (x1, x2), (of_x1, of_x2) = names, shapes
+        raise ValueError(
+            f"{x1} of shape {of_x1} has {k} columns, and {x2} of shape {of_x2} has {other_k} rows; they must be equal"
+        )
+    return k
+
+
+def check_axes(name: str, shape: Dims) -> None:
+    """Raise ValueError for an operand without axes."""
+    if not shape:
+        raise ValueError(f"{name} has no axes; a product needs one at least")
+
+
+def product_shape(shapes: Sequence[Dims], attributes: Attributes, names: tuple[str, str] = _NAMES) -> list[Dims]:
+    """Return the shape of the result, which has no axis for an operand that is a vector."""
     x1, x2 = shapes
-    *batch, m, n = product_dims(shapes, attributes)[2]
+    *batch, m, n = product_dims(shapes, attributes, names)[2]
     return [(*batch, *[m][: len(x1) - 1], *[n][: len(x2) - 1])]
 
 
-def _signatures(problem: Problem) -> Iterator[SbpSignature]:
+def product_signatures(problem: Problem) -> Iterator[SbpSignature]:
+    """Yield the rows of a product of matrices."""
     x1, x2 = problem.shapes
     (out,), num_batch = problem.out_shapes, max(len(x1) - 2, len(x2) - 2, 0)
     m, k1 = _axes(len(x1), problem.attributes["transpose_x1"], from_end=2)
@@ -101,7 +132,9 @@ def _gradient(back: Backward) -> Gradients:
     return [viewed(summed_to(of_a, a), x1.shape), viewed(summed_to(of_b, b), x2.shape)]
 
 
-@operator(shape=_shape, dtype=SameAs("x1"), signatures=_signatures, gradient=_gradient, joins=MatrixProduct)
+@operator(
+    shape=product_shape, dtype=SameAs("x1"), signatures=product_signatures, gradient=_gradient, joins=MatrixProduct
+)
 def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: bool = False) -> Attributes:
     """Return the product of matrices, as `numpy.matmul`.
 
@@ -118,18 +151,13 @@ def matmul(x1: Tensor, x2: Tensor, transpose_x1: bool = False, transpose_x2: boo
         raise TypeError(f"x1 has dtype {x1.dtype}, x2 has {x2.dtype}; convert one of them")
     transposes = []
     for x, name, transpose in zip((x1, x2), _NAMES, (transpose_x1, transpose_x2), strict=True):
-        if not x.shape:
-            raise ValueError(f"{name} has no axes; a product needs one at least")
+        check_axes(name, x.shape)
         if as_truth(transpose, f"transpose_{name}") and len(x.shape) == 1:
             raise ValueError(f"transpose_{name} is True, and {name} of shape {x.shape} has one axis alone")
         transposes.append(BlasTransposeType.T if transpose else BlasTransposeType.N)
-    a, b = _matrices((x1.shape, x2.shape))
-    (_, k), (other_k, _) = _sizes(a, transposes[0]), _sizes(b, transposes[1])
-    if k != other_k:
-        raise ValueError(
-            f"x1 of shape {x1.shape} has {k} columns, and x2 of shape {x2.shape} has {other_k} rows; they must be equal"
-        )
-    return {"transpose_x1": transposes[0], "transpose_x2": transposes[1]}
+    attributes = {"transpose_x1": transposes[0], "transpose_x2": transposes[1]}
+    product_depth((x1.shape, x2.shape), attributes)
+    return attributes
 
 
 def _of_views(function: Any) -> Any:
@@ -189,8 +217,5 @@ _MATMUL = primitive_exists(
 @launching("matmul", _MATMUL, a="x1", b="x2", c="out", a_dims="x1.shape", b_dims="x2.shape", c_dims="out.shape")
 def matmul_kernel(calls: Calls, matmul: Any) -> Plan:
     """Return one launch of BroadcastMatmul."""
-    a, b, c = product_dims(calls.shapes, calls.attributes)
-    if len(c) > kMaxNumDims and 0 not in c:
-        (of_a, of_b), of_c = simplify_broadcast_dims(a[:-2], b[:-2])
-        a, b, c = (*of_a, *a[-2:]), (*of_b, *b[-2:]), (*of_c, *c[-2:])
+    a, b, c = launch_dims(calls.shapes, calls.attributes)
     return Plan(Launch(matmul, 1, a, Placeholder(0), b, Placeholder(1), 0, c, RESULT))

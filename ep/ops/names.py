@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final
 
 from ep.include.errors import ArgumentError
-from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Attribute
-from ep.include.primitive.unary_op import UnaryOp
 
-_WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")
 _KEYWORDS: Final = {"lambda": "lambd"}  # PyTorch's spelling of the name, which Python reserves
-# `max` and `min` are names of reductions
-_OTHER_NAMES: Final[dict[UnaryOp | BinaryOp, str]] = {BinaryOp.kMax: "maximum", BinaryOp.kMin: "minimum"}
-
-
-def function_name(op: UnaryOp | BinaryOp) -> str:
-    """Return an enumerator in snake_case: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one
-    word.
-
-    Only kMax and kMin have other names: `maximum` and `minimum`.
-    """
-    return _OTHER_NAMES.get(op) or "_".join(_WORD.findall(op.name)).lower()
 
 
 def is_backward(name: str) -> bool:

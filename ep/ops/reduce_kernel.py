@@ -18,17 +18,18 @@ from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.reduce import ReduceFactory
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.ops.kernels import Calls, Launch, Plan, Temporary, Value, data_type, primitive_exists
+from ep.ops.kernels.conditions import Needs, Subject
+from ep.ops.kernels.primitive_exists import PrimitiveExists
 
 
 def reduce_kernel(calls: Calls, reduce: Any, cast: Any = None) -> Plan:
-    """Return one launch of Reduce, after a Cast, if there is one, to another type than that of x."""
+    """Return one launch of Reduce, after a Cast to another type than that of x, if there is one."""
     (shape,), axes, types = calls.shapes, calls.attributes["axes"], calls.subject.data_types
     count, converted = math.prod(shape), (shape, types["out"].dtype)
     if len(shape) > kMaxNumDims:
         shape, axes = _simplified(shape, axes)
-    converts = cast is not None and types["out"] is not types["x"]
-    x: Value = Temporary(*converted) if converts else Placeholder(0)
-    steps = [Launch(cast, Placeholder(0), x, count)] if converts else []
+    x: Value = Temporary(*converted) if cast is not None else Placeholder(0)
+    steps = [Launch(cast, Placeholder(0), x, count)] if cast is not None else []
     return Plan(*steps, Launch(reduce, shape, x, axes, RESULT))
 
 
@@ -62,6 +63,29 @@ def exists(op: ReduceOp, converts: bool) -> Any:
     return primitive_exists(ReduceFactory, op, data_type("out" if converts else "x"), kMaxNumDims)
 
 
-CAST = primitive_exists(CastFactory, data_type("x"), data_type("out"))
+class _Conversion(PrimitiveExists):
+    """The condition that x has the type of the result, for which nothing is made, or that a Cast to it exists."""
+
+    def holds(self, subject: Subject) -> bool:
+        return _is_same(subject) or super().holds(subject)
+
+    def why(self, subject: Subject) -> str:
+        return "" if _is_same(subject) else super().why(subject)
+
+    def needs(self, subject: Subject) -> Needs:
+        return [] if _is_same(subject) else super().needs(subject)
+
+    def make(self, subject: Subject) -> Any:
+        return None if _is_same(subject) else super().make(subject)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}, unless x has the type of the result"
+
+
+def _is_same(subject: Subject) -> bool:
+    return subject.data_types["x"] is subject.data_types["out"]
+
+
+CAST = _Conversion(CastFactory, (data_type("x"), data_type("out")), ())
 MUL = primitive_exists(BroadcastElementwiseBinaryFactory, BinaryOp.kMul, data_type("out"), data_type("out"), 1)
 FILL = primitive_exists(FillFactory, data_type("out"))

@@ -147,7 +147,7 @@ def _scan_kernel(initial: int, calls: Calls, scan: Any, cast: Any, pad: Any) -> 
     before, after = (0, 0 if is_last else more, 0), (0, more if is_last else 0, 0)
     x: Value = Placeholder(0)
     steps = []
-    if types["out"] is not types["x"]:
+    if cast is not None:
         given, x = x, Temporary(shape, dtype)
         steps.append(Launch(cast, given, x, math.prod(shape)))
     if more:

@@ -10,7 +10,7 @@ from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.data_type import as_data_type
 from ep.include.primitive.elementwise_unary import ElementwiseUnaryFactory
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops.declare.function import FUNCTIONS
 from ep.ops.declare.gradient import Backward, Gradients, Rule
@@ -19,7 +19,7 @@ from ep.ops.declare.operator import Attributes
 from ep.ops.elementwise import add_kernel, declare_op
 from ep.ops.elementwise_signatures import unary_signatures
 from ep.ops.kernels import Calls, Launch, Plan
-from ep.ops.names import function_name, parameter_name
+from ep.ops.names import parameter_name
 
 
 def _unary_kernel(calls: Calls, unary: Any) -> Plan:

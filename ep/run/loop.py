@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter, methodcaller
 from typing import Any, Final, TypeAlias
@@ -44,11 +44,10 @@ class Loop:
         steps: Sequence[Step],
         operands: Mapping[Value, int] | None = None,
         returned: Sequence[Any] = (),
-        counted: Container[int] = (),
     ) -> None:
         """operands: the numbers of operands that are not used as a Placeholder, by value. returned: values and
-        constants. counted: the numbers of the steps after which `launched` is called."""
-        self._steps, self._counted, self._numbers = steps, counted, operands or {}
+        constants."""
+        self._steps, self._numbers = steps, operands or {}
         found = uses(steps, returned)
         made = [one for one in found if not isinstance(one, Placeholder) and one not in self._numbers]
         self._places = {one: _MADE + k for k, one in enumerate(made)}
@@ -86,7 +85,7 @@ class Loop:
         results: Sequence[Array] = (),
         launched: Callable[[], None] | None = None,
     ) -> Any:
-        """Do the steps; return all values. arrays: the Operands. launched: is called after steps that count.
+        """Do the steps; return all values. arrays: the Operands. launched: is called after steps that launch.
 
         `step_of` returns the step that raised an error.
         """
@@ -108,11 +107,37 @@ class Loop:
                     values[place] = None if picked is None else empty(picked, also)
         except Exception as error:
             number, names = origin
-            if names and isinstance(error, ArgumentError):
-                error.rename(names)
+            if isinstance(error, ArgumentError):
+                whole = self._steps[number].origin if number < len(self._steps) else None
+                error.rename(names or {})
+                error.rename(whole.names if whole else {})
             error.ep_step = self._steps, number  # type: ignore[attr-defined]
             raise
         return values
+
+    def launches(
+        self, arrays: Any, operands: Sequence[Array], results: Sequence[Array] = ()
+    ) -> list[Callable[[], object]]:
+        """Return the launches of a call as functions, which may be called any number of times.
+
+        arrays: the Operands, whose launches compute nothing. All steps are repeatable.
+        """
+        stream, found = arrays.stream, list[Callable[[], object]]()
+        values = [stream, arrays, *self.fixed, *operands, *(results if len(results) == 1 else results[::-1])]
+        for function, arguments, also, place, (number, _) in self.drafts or ():
+            if function is None:
+                values[place] = None if arguments is None else arrays.empty(arguments, also)
+                continue
+            picked, more = _picking(arguments)
+            given = picked(values) if more is None else (stream, picked(values), more(values))
+            step = self._steps[number] if number < len(self._steps) else None  # after the last one, results are made
+            if isinstance(function, Launch):
+                found.append(partial(function.primitive.Launch, *given))
+            elif isinstance(step, Call) and function is step.function:
+                found.append(partial(function, *given))
+            else:
+                values[place] = function(*given)
+        return found
 
     def _copied(self, arrays: Arrays, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Do the steps with results in other memory, and copy these."""
@@ -144,12 +169,12 @@ class Loop:
         return items
 
     def _told(self, items: Sequence[Item], launched: Callable[[], None]) -> list[Item]:
-        """Return items with calls after steps that count."""
+        """Return items with calls after steps that launch."""
         found = list[Item]()
-        numbers = [item[-1][0] for item in items]
+        steps, numbers = [*self._steps, None], [item[-1][0] for item in items]
         for item, number, following in zip(items, numbers, [*numbers[1:], -1], strict=True):
             found.append(item)
-            if number in self._counted and number != following:
+            if number != following and isinstance(steps[number], Launch | Call):
                 found.append((launched, _NOTHING, None, _UNREAD, item[-1]))
         return found
 
@@ -212,9 +237,16 @@ def step_of(error: BaseException, steps: Sequence[Step]) -> int:
 
 
 def view_of(arrays: Any, source: Array, view: View) -> Array:
-    """Return the array of a view of an array."""
+    """Return the array of a view of an array.
+
+    Raises TypeError if `reshape` of a device's array copies: views are made once, before their memory is written.
+    """
     if view.places is view.axes is None:
-        return source.reshape(view.shape)
+        made = source.reshape(view.shape)
+        if getattr(made, "address", None) != getattr(source, "address", None):
+            kind = type(source).__qualname__
+            raise TypeError(f"{kind}.reshape returned other memory; it must be the same memory in another shape")
+        return made
     return arrays.view(source, view.places, view.axes, view.shape)
 
 

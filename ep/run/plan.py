@@ -9,31 +9,24 @@ another value, or the indices that a `Check` returns.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence
+from copy import copy as shallow_copy
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
 
 from ep.common.exact import Inexact, exact
 from ep.common.lazy import lazy
-from ep.include.arrays import Placeholder
+from ep.common.primitive.broadcast import Dims
+from ep.include.arrays import Array, Arrays, Placeholder
+from ep.include.errors import ArgumentError
 from ep.run.loop import Item, Loop
-from ep.run.steps import (
-    LISTS,
-    MADE,
-    VALUES,
-    Call,
-    Check,
-    Converted,
-    Launch,
-    Step,
-    Temporary,
-    Value,
-    View,
-    has_values,
-    is_repeatable,
-    sources,
-    values_in,
-)
+from ep.run.printed import lines_of, names_of
+from ep.run.steps import LISTS, MADE, Call, Check, Launch, Step, StepOrigin, Value, View, has_values, is_repeatable
+
+_OF_OPERATOR: Final = "shapes", "dtype", "names", "_original"
+"""What the plan of an operator has besides."""
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -42,12 +35,17 @@ class Plan(Loop):
 
     steps: in their order. copy: the plan that copies a result, for a plan that reads operands after it has begun to
     write a result; None for others. late: the numbers of these operands. If a result may share memory with one of
-    them, it is first written to other memory.
+    them, it is first written to other memory. shapes, dtype: of the results, if it is the plan of an operator. names:
+    the operator's names for arguments that errors of steps name differently.
     """
 
     steps: Sequence[Step]
     copy: Plan | None
     late: Sequence[int] | None
+    shapes: Sequence[Dims]
+    dtype: np.dtype[Any]
+    names: Mapping[str, str]
+    _original: Plan | None
 
     def __init__(
         self, *steps: Step | Plan, copy: Launch | Plan | None = None, late: Sequence[int] | None = None
@@ -57,12 +55,12 @@ class Plan(Loop):
         for one in steps:
             found += one.steps if isinstance(one, Plan) else [one]
         copy, late = None if copy is None else Plan(copy), None if late is None else tuple(late)
-        vars(self).update(steps=tuple(found), copy=copy, late=late, _items=[], drafts=None)
+        vars(self).update(steps=tuple(found), copy=copy, late=late, _items=[], drafts=None, _original=None)
 
-    def of(self, operands: Sequence[Value], *results: Value) -> Plan:
+    def of(self, operands: Sequence[Value], *results: Value, origin: StepOrigin | None = None) -> Plan:
         """Return the plan with other values in the place of its operands and results, as a part of another plan.
 
-        No operand may share memory with a result.
+        No operand may share memory with a result. origin: of all steps; by default, each keeps its own.
         """
         given = {Placeholder(k): one for k, one in enumerate(operands)}
         given |= {Placeholder(None, k): one for k, one in enumerate(results)}
@@ -78,19 +76,40 @@ class Plan(Loop):
                 return one
             found = known.get(one)
             if found is None:
-                found = known[one] = kind(*[other(getattr(one, name)) for name in kind.__slots__])
+                made = kind(*[other(getattr(one, name)) for name in kind.__slots__])
+                found = known[one] = replace(made, origin=origin) if origin and kind in (Check, View) else made
             return found
 
         def other_step(step: Step) -> Step:
             if isinstance(step, Launch):
-                return Launch(step.primitive, *map(other, step.arguments), names=step.names)
+                arguments = map(other, step.arguments)
+                return Launch(step.primitive, *arguments, names=step.names, origin=origin or step.origin)
             if isinstance(step, Call):
                 operands, results = map(other, step.arguments)
-                return Call(step.function, operands, results, step.returns, step.is_repeatable)
+                return Call(step.function, operands, results, step.returns, step.is_repeatable, origin or step.origin)
             made: Check = other(step)
             return made
 
         return Plan(*map(other_step, self.steps))
+
+    def for_results(self, shapes: Sequence[Dims], dtype: np.dtype[Any], names: Mapping[str, str]) -> Plan:
+        """Return the plan as that of an operator with these results."""
+        found = shallow_copy(self)
+        vars(found).update(shapes=[*map(tuple, shapes)], dtype=dtype, names=names, _original=self)
+        return found
+
+    def compute(self, arrays: Arrays, inputs: Sequence[Array], out: Array | None = None) -> list[Array]:
+        """Run the operator on buffers; return the results as `arrays` delivers them."""
+        if out is None:
+            outputs = [arrays.empty(shape, self.dtype) for shape in self.shapes]
+        else:
+            outputs = [arrays.destination(self.shapes[0], self.dtype, out)]
+        try:
+            self(arrays, inputs, outputs)
+        except ArgumentError as error:
+            error.rename(self.names)
+            raise
+        return [arrays.delivered(output, out) for output in outputs]
 
     def __eq__(self, other: object) -> bool:
         """Return whether another plan has the same steps on the same values, whichever objects stand for these.
@@ -115,7 +134,7 @@ class Plan(Loop):
                     return numbers[one]
                 numbers[one] = len(numbers)
             if isinstance(one, (*MADE, Launch, Call)):
-                return type(one), *(key(getattr(one, name)) for name in one.__slots__)
+                return type(one), *(key(getattr(one, name)) for name in one.__slots__ if name != "origin")
             if isinstance(one, Placeholder):
                 return Placeholder, *one
             if isinstance(one, Mapping):
@@ -134,41 +153,13 @@ class Plan(Loop):
 
     def _bound(self) -> list[Item]:
         if self.drafts is None:  # plans that are only parts of others never run; of two threads, each may do this
-            vars(self).update(vars(Loop(self.steps)))
+            if self._original is None:
+                vars(self).update(vars(Loop(self.steps)))
+            else:  # a kernel has one plan for all calls of some shapes
+                self._original._bound()
+                vars(self).update({**vars(self._original), **{name: vars(self)[name] for name in _OF_OPERATOR}})
         return super()._bound()
 
     def __str__(self) -> str:
         """Return a line for each step."""
-        return "\n".join(_lines(self.steps))
-
-
-def _lines(steps: Sequence[Step]) -> Iterator[str]:
-    """Yield a line for each step, and for each value that one makes."""
-    names: dict[Any, str] = {}
-
-    def name(value: Any) -> str:
-        if has_values(value):
-            return f"[{', '.join(map(name, value))}]"
-        if isinstance(value, Placeholder):
-            return f"out{value.result or ''}" if value.number is None else f"x{value.number}"
-        return names[value] if isinstance(value, VALUES) else str(value)
-
-    for step in steps:
-        for one in (source for each in values_in(step) for source in sources(each)):
-            if isinstance(one, Placeholder) or one in names:
-                continue
-            names[one] = f"{type(one).__name__[0].lower()}{len(names)}"
-            if isinstance(one, Temporary):
-                yield f"{names[one]} = empty({one.shape}, {one.dtype})"
-            elif isinstance(one, View):
-                shown = f"{one.shape}" if one.places is one.axes is None else f"{one.places}, {one.axes}, {one.shape}"
-                yield f"{names[one]} = view({name(one.source)}, {shown})"
-            elif isinstance(one, Converted):
-                yield f"{names[one]} = {'filled' if one.is_number else 'as_buffer'}({name(one.source)})"
-            else:
-                yield f"{names[one]} = check({name(one.indices)}, {one.size}, {one.mode!r})"
-        if isinstance(step, Call):
-            operands, results = (f"[{', '.join(map(name, some))}]" for some in step.arguments)
-            yield f"{step.name}({operands}, {results})"
-        if isinstance(step, Launch):
-            yield f"{step.name}({', '.join(map(name, step.arguments))})"
+        return "\n".join(lines_of(self.steps, names_of(self.steps)))

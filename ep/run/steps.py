@@ -7,12 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Placeholder
+
+
+class StepOrigin(NamedTuple):
+    """What a part of a plan computes for the user: steps that follow each other, or a view, have one object.
+
+    name: of the operator; empty for operators that one kernel computes, whose primitive has a Structure. reasons: why
+    it is not computed with others. names: the operator's names for arguments that errors of its steps name differently.
+    """
+
+    name: str = ""
+    reasons: Sequence[Any] = ()
+    names: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,26 +44,29 @@ class View:
     """A value in the memory of another one, in another shape.
 
     source: the other value. shape: the new shape, or None. places, axes: the other arguments of `Arrays.view`; without
-    them, the source is reshaped.
+    them, the source is reshaped. origin: of a view that is the result of an operator.
     """
 
     source: Value
     shape: Dims | None = None
     places: tuple[slice | int, ...] | None = None
     axes: tuple[int | None, ...] | None = None
+    origin: StepOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Check:
     """A step that checks indices, and the value of those that a primitive reads, of the type of `resolved_type`.
 
-    indices: a value. size: of the axis. mode: of `gather`, for indices outside of the axis. names: as in Launch.
+    indices: a value. size: of the axis. mode: of `gather`, for indices outside of the axis. names, origin: as in
+    Launch.
     """
 
     indices: Value
     size: int
     mode: str
     names: Mapping[str, str] | None = None
+    origin: StepOrigin | None = None
 
 
 def operands(count: int) -> Sequence[Placeholder]:
@@ -88,23 +104,38 @@ class Launch:
 
     primitive: its Launch does the work. arguments: those of Launch after the stream, with a value for each array, and a
     list or tuple of values for several. names: the operator's names for arguments that errors of this step name
-    differently, where they are others than those of the whole kernel.
+    differently, where they are others than those of the whole kernel. origin: of which the step is a part.
     """
 
     primitive: Any
     arguments: Sequence[Any]
     names: Mapping[str, str] | None
+    origin: StepOrigin | None
 
-    def __init__(self, primitive: Any, *arguments: Any, names: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        primitive: Any,
+        *arguments: Any,
+        names: Mapping[str, str] | None = None,
+        origin: StepOrigin | None = None,
+    ) -> None:
         set_once = object.__setattr__
         set_once(self, "primitive", primitive)
         set_once(self, "arguments", arguments)
         set_once(self, "names", names)
+        set_once(self, "origin", origin)
+
+    @property
+    def structure(self) -> Any:
+        """The Structure that the launch computes, if its primitive is an Expression; else None."""
+        return getattr(getattr(self.primitive, "request", None), "options", {}).get("structure")
 
     @property
     def name(self) -> str:
-        """The name of the primitive, with that of its op, or of the function."""
+        """The name of the primitive, with that of its op or with its structure; or that of the function."""
         request = getattr(self.primitive, "request", None)
+        if self.structure is not None:
+            return f"kernel of {self.structure}"
         if request is not None:
             return f"{request.interface.__name__}{'' if request.op is None else f'.{request.op.name}'}"
         launcher: Any = self.primitive.Launch if isinstance(self.primitive, Function) else type(self.primitive)
@@ -124,7 +155,7 @@ class Call:
     """A step that a function does: (arrays, operands, results), or, if it `returns` the results, (arrays, operands).
 
     Operands may be constants. is_repeatable: whether all that it does are launches, which depend on shapes and
-    attributes only.
+    attributes only. origin: as in Launch.
     """
 
     function: Callable[..., Any]
@@ -132,6 +163,7 @@ class Call:
     results: Sequence[Value]
     returns: bool = False
     is_repeatable: bool = False
+    origin: StepOrigin | None = None
 
     @property
     def arguments(self) -> Sequence[Sequence[Any]]:

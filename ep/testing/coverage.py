@@ -35,6 +35,7 @@ TESTED: Final = (
     contracts.ReduceFactory,
     contracts.ScanFactory,
     contracts.ArgSortFactory,
+    contracts.TreeEnsembleFactory,
     contracts.UnsortedSegmentSumFactory,
     contracts.BatchUnsortedSegmentSumFactory,
     contracts.BatchScatterFactory,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
+import hypothesis
 import pytest
 
 from ep.include import DeviceType
@@ -12,6 +13,8 @@ from ep.include.primitive import Factory, registered
 
 FlatKey: TypeAlias = tuple[Any, ...]
 """The op, if the primitive has one, and the data types: the first arguments of New."""
+
+Test = TypeVar("Test", bound=Callable[..., Any])
 
 
 def registered_keys(device_type: DeviceType, factory: type[Factory[Any]]) -> list[FlatKey]:
@@ -23,18 +26,22 @@ def registered_keys(device_type: DeviceType, factory: type[Factory[Any]]) -> lis
     ]
 
 
-def spread(keys: Sequence[FlatKey]) -> list[FlatKey]:
-    """Return a few keys from the whole sequence, for a test that draws one at each example and is not about keys.
-
-    With more keys, most of the time would be spent in the compiler.
-    """
-    count = min(9, len(keys))  # odd: tables of keys have 14 or 16 columns, so each key is from another column
-    return [keys[place * len(keys) // count] for place in range(count)]
-
-
 def every_key(factory: type[Factory[Any]]) -> pytest.MarkDecorator:
     """Mark a test with the argument `key`: it runs once for each key that the device registers."""
     return pytest.mark.ep_keys.with_args(factory, None, None)
+
+
+def few_keys(factory: type[Factory[Any]], suits: Callable[[FlatKey], bool] = lambda key: True) -> pytest.MarkDecorator:
+    """Mark a property test with the argument `key` that is not about keys: it runs with a few from the whole table.
+
+    With more keys, most of the time would be spent in the compiler.
+    """
+    return pytest.mark.ep_keys.with_args(factory, _spread, suits)
+
+
+def few_examples(test: Test) -> Test:
+    """Decorate a property test that runs with several keys: it has fewer examples with each of them."""
+    return hypothesis.settings(max_examples=min(20, hypothesis.settings().max_examples))(test)
 
 
 def some_key(
@@ -69,14 +76,21 @@ def needs_one_of(factory: type[Factory[Any]], *keys: FlatKey) -> pytest.MarkDeco
 def chosen(
     device_type: DeviceType,
     factory: type[Factory[Any]],
-    preferred: Sequence[FlatKey] | None,
+    preferred: Sequence[FlatKey] | Callable[[list[FlatKey]], list[FlatKey]] | None,
     suits: Callable[[FlatKey], bool],
 ) -> list[FlatKey]:
     """Return the keys that a test with one of the marks above runs with."""
     keys = registered_keys(device_type, factory)
     if preferred is None:
         return keys
+    if callable(preferred):
+        return preferred(list(filter(suits, keys)) or keys[:1])
     return [key for key in preferred if key in keys] or list(filter(suits, keys))[:1]
+
+
+def _spread(keys: list[FlatKey]) -> list[FlatKey]:
+    count = min(9, len(keys))  # odd: tables of keys have 14 or 16 columns, so each key is from another column
+    return [keys[place * len(keys) // count] for place in range(count)]
 
 
 def asked_for(item: pytest.Item) -> Iterator[tuple[type[Factory[Any]], list[FlatKey | None]]]:

@@ -1,14 +1,19 @@
 """Random and special values of every data type, and the sizes of samples."""
 
+from __future__ import annotations
+
 from functools import cache
+from typing import Any
 
 import numpy as np
 
 from ep.include import DataType
 from ep.include.number_kind import INTEGERS
+from ep.testing.arrays import Rng
+from ep.testing.device_under_test import DeviceUnderTest
 
 
-def sized(device, count: int, simulated: int) -> int:
+def sized(device: DeviceUnderTest, count: int, simulated: int) -> int:
     """Return `count`, or `simulated` if an element takes the device microseconds: only this function reduces sizes."""
     return simulated if device.simulated else count
 
@@ -30,7 +35,7 @@ def samples(rng: np.random.Generator, data_type: DataType, count: int) -> np.nda
         small = rng.integers(max(info.min, -9), 10, count)
         wide = rng.integers(info.min, info.max, count, dtype=dtype, endpoint=True)
         values = np.where(rng.random(count) < 0.5, small.astype(dtype), wide)
-        return _sprinkle(rng, values, [info.min, info.max, 0, 1])
+        return _sprinkle(rng, values, [info.min, info.min + 1, info.max, info.max - 1, 0, 1])
     if dtype.kind == "c":
         part = DataType.kFloat if data_type is DataType.kComplex64 else DataType.kDouble
         result = np.empty(count, dtype)
@@ -42,10 +47,10 @@ def samples(rng: np.random.Generator, data_type: DataType, count: int) -> np.nda
 def finite(rng: np.random.Generator, data_type: DataType, count: int) -> np.ndarray:
     """Return `count` finite floating-point values between 1e-3 and 1e3 in magnitude, of both signs."""
     magnitude = np.exp(rng.uniform(np.log(1e-3), np.log(1e3), count))
-    return (magnitude * rng.choice([-1.0, 1.0], count)).astype(data_type.dtype)
+    return np.asarray(magnitude * rng.choice([-1.0, 1.0], count)).astype(data_type.dtype)
 
 
-def operands(rng, op, src_type, count):
+def operands(rng: Rng, op: Any, src_type: DataType, count: int) -> Any:
     """Return samples for both sides, with pairs that are equal or nearly so, and y in the range of the forward op."""
     a, b = samples(rng, src_type, count), samples(rng, src_type, count)
     equal = rng.random(count) < 0.2
@@ -57,7 +62,7 @@ def operands(rng, op, src_type, count):
     return a, np.where(equal, a, b).astype(src_type.dtype)
 
 
-def _sprinkle(rng: np.random.Generator, values: np.ndarray, special: list) -> np.ndarray:
+def _sprinkle(rng: np.random.Generator, values: np.ndarray, special: list[Any]) -> np.ndarray:
     for value in special[: len(values)]:
         values[rng.integers(len(values))] = value
     return values
@@ -71,7 +76,7 @@ _SEED = 20240607
 
 
 @cache
-def dense(scalar_type: type, count: int) -> np.ndarray:
+def dense(scalar_type: Any, count: int) -> np.ndarray:
     """Return numbers of both signs: evenly in the exponent, evenly around 0, at and near corners, and special."""
     random = np.random.default_rng(_SEED)
     info = np.finfo(scalar_type)

@@ -17,7 +17,7 @@ _SUMS = (ScanOp.kSum, ScanOp.kSumToEnd)
 _EPSILON = {DataType.kBFloat16: 2.0**-7, DataType.kFloat16: 2.0**-10}
 
 
-def draw(rng: np.random.Generator, key: Key, shape: tuple[int, int, int]) -> np.ndarray:
+def draw(rng: np.random.Generator, key: Key, shape: tuple[int, ...]) -> np.ndarray:
     """Return elements of both signs whose sums and products are numbers of the type."""
     op, data_type = key
     if data_type.dtype.kind in "iu":

@@ -139,7 +139,7 @@ _APPROXIMATED_GRADIENT = 2 * _EXPONENTIAL
 """The additional error of a float32 gradient on a GPU: its exponential counts twice where it is squared."""
 
 TRUNCATED_ULPS = dict.fromkeys((BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarExpPowerGrad), _GRADIENT)
-"""Ops whose integer results are truncated from float64 on CUDA: the error allowed before truncation, in ulps."""
+"""Ops whose integer results are truncated from float64: the error allowed before that, in ulps. The CPU's are exact."""
 
 SLOW_BINARY_REFERENCE = (
     BinaryOp.kGeluBackwardWithDyX,

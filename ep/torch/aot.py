@@ -15,14 +15,14 @@ from torch._dynamo.backends.common import aot_autograd
 from torch._functorch.config import patch
 from torch.fx import GraphModule
 
+from ep.common.arrays.on_device import as_device_type
+from ep.common.checks import as_truth
 from ep.common.plans.stored_plan import Origin
 from ep.common.plans.stored_plans import StoredPlans
-from ep.expressions.memory import Arenas
-from ep.include.shown import Lines
+from ep.include.shown import Lines, shown
 from ep.torch.compiled_graph import CompiledGraph
 from ep.torch.operators.resizes import resizes_in_graphs
-from ep.torch.options import Options, as_options
-from ep.torch.section import Target
+from ep.torch.section import Options, Target
 from ep.torch.table import OPERATORS, aten
 
 TRIED: Final = ("2.13", "2.15")
@@ -63,11 +63,6 @@ def _threshold_backward(dy: torch.Tensor, x: torch.Tensor, bound: float) -> torc
     return torch.where(_above(x, bound), dy, 0)
 
 
-def _put(x: torch.Tensor, index: torch.Tensor, source: torch.Tensor, accumulate: bool = False) -> torch.Tensor:
-    """Return a tensor with other elements, by their numbers."""
-    return x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate).reshape(x.shape)
-
-
 def _replication_backward(dy: torch.Tensor, x: torch.Tensor, pads: Sequence[int]) -> torch.Tensor:
     """Return the gradient of a padding with the elements at the ends."""
     for axis, before in zip((-1, -2, -3), pads[::2], strict=False):
@@ -79,21 +74,11 @@ def _replication_backward(dy: torch.Tensor, x: torch.Tensor, pads: Sequence[int]
     return dy
 
 
-def _trilinear(
-    x: torch.Tensor,
-    y: torch.Tensor,
-    z: torch.Tensor,
-    expand1: Sequence[int],
-    expand2: Sequence[int],
-    expand3: Sequence[int],
-    sumdim: Sequence[int],
-    unroll_dim: int = 1,
-) -> torch.Tensor:
-    """Return the sum of products of three tensors, as products of matrices. expand1: the axes that x lacks."""
-    axes = "abcdefghijk"[: x.dim() + len(expand1)]
-    terms = [
-        "".join(axis for k, axis in enumerate(axes) if k not in some) for some in (expand1, expand2, expand3, sumdim)
-    ]
+def _trilinear(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, *lacking: Any, **_: Any) -> torch.Tensor:
+    """Return the sum of products of three tensors, as products of matrices. lacking: the axes that x, y, z and the
+    result lack."""
+    axes = "abcdefghijk"[: x.dim() + len(lacking[0])]
+    terms = ["".join(axis for k, axis in enumerate(axes) if k not in some) for some in lacking[:4]]
     return torch.einsum(f"{terms[0]},{terms[1]},{terms[2]}->{terms[3]}", x, y, z)
 
 
@@ -115,10 +100,10 @@ def decompositions() -> dict[Any, Any]:
     return found | {
         aten.addbmm.default: _sum_of_products,
         aten.pow.Tensor_Scalar: _power,
+        # PyTorch traces these gradients with sizes that vary only as others
         aten.hardshrink_backward.default: _shrink_backward,
         aten.softshrink_backward.default: _shrink_backward,
         aten.threshold_backward.default: _threshold_backward,
-        aten.put.default: _put,
         aten._trilinear.default: _trilinear,
         **{getattr(aten, f"replication_pad{k}d_backward").default: _replication_backward for k in (1, 2, 3)},
         torch.ops.prims.convert_element_type.default: torch.Tensor.to,
@@ -132,23 +117,38 @@ def backend(
 
     options: a mapping with the names of `Options`. Raises TypeError for other names, and for values of other types.
     """
-    return compiled(module, example_inputs, as_options(options), lambda graph: None)
+    return compiled(module, example_inputs, compiler(as_options(options)))
+
+
+def as_options(given: Mapping[str, Any] | None) -> Options:
+    """Return options that are given by name: devices as a DeviceType or its tag, the others as True or False.
+
+    Raises TypeError for an unknown name, and for values of other types; ValueError for an unknown device.
+    """
+    found, known = dict(given or {}), Options._fields
+    if unknown := [name for name in found if name not in known]:
+        raise TypeError(f"options has {shown(unknown[0])}; backend ep knows {', '.join(known)}")
+    for name, value in found.items():
+        if name not in ("device", "otherwise"):
+            found[name] = as_truth(value, f"options: {name}")
+        elif value is not None or name == "device":
+            found[name] = as_device_type(value, f"options: {name}")
+    return Options(**found)
+
+
+def compiler(options: Options) -> Callable[[GraphModule], CompiledGraph]:
+    """Return the function that compiles the graphs of a program."""
+    target = Target(options, [], StoredPlans(Origin(""), "torch", options.device))
+    return lambda graph: CompiledGraph(graph, target)
 
 
 def compiled(
-    module: GraphModule, example_inputs: Sequence[Any], options: Options, note: Callable[[CompiledGraph], None]
+    module: GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[[GraphModule], Callable[..., Any]]
 ) -> Callable[..., Any]:
-    """Compile a graph. note: gets each graph that AOTAutograd makes of it: forward, backward."""
-    target = Target(options, Arenas(), StoredPlans(Origin(""), "torch", options.device))
-
-    def compile_graph(graph: GraphModule, _: Sequence[Any]) -> CompiledGraph:
-        made = CompiledGraph(graph, target)
-        note(made)
-        return made
-
+    """Compile a graph. compile_graph: compiles each one that AOTAutograd makes of it: forward, backward."""
+    each = dict.fromkeys(("fw_compiler", "bw_compiler"), lambda graph, _: compile_graph(graph))
     make = aot_autograd(
-        fw_compiler=compile_graph,
-        bw_compiler=compile_graph,
+        **each,
         decompositions=decompositions(),
         partition_fn=min_cut_rematerialization_partition,  # the backward graph computes again what is cheap
     )
@@ -168,10 +168,14 @@ def explain(model: Callable[..., Any], /, *args: Any, options: Mapping[str, Any]
     Raises the errors of the model, and of options: see `Options`.
     """
     graphs, chosen = list[CompiledGraph](), as_options(options)
+    compile_graph = compiler(chosen)
+
+    def noted(graph: GraphModule) -> CompiledGraph:
+        graphs.append(compile_graph(graph))
+        return graphs[-1]
+
     with patch(force_non_lazy_backward_lowering=True):  # else the first backward call compiles its graph
-        torch.compile(model, backend=lambda graph, given: compiled(graph, given, chosen, graphs.append))(
-            *args, **kwargs
-        )
+        torch.compile(model, backend=lambda graph, given: compiled(graph, given, noted))(*args, **kwargs)
     lines = [f"graphs: {len(graphs)}, on {chosen.device.tag}"]
     for k, graph in enumerate(graphs):
         plan = graph.any_plan()

@@ -13,17 +13,17 @@ from torch.fx import Graph, Node
 
 from ep import ops
 from ep.common.arrays.constants import CONSTANTS
-from ep.common.arrays.on_device import arrays_on
+from ep.common.arrays.on_device import arrays_beside, arrays_on
 from ep.common.plans.stored_plan import Origin
 from ep.common.plans.stored_plans import StoredPlans
 from ep.expressions.array import LazyArray
 from ep.expressions.folding import FoldingTrace, Folds
-from ep.expressions.memory import Arenas
+from ep.expressions.memory import Arena
 from ep.expressions.named_program import NamedProgram
-from ep.expressions.runs import Keep, Runs
+from ep.expressions.runner import Keep
 from ep.include.arrays import Arrays
+from ep.include.device_type import DeviceType
 from ep.torch.division import Part, whole_of
-from ep.torch.options import Options
 from ep.torch.table import OPERATORS, AtenCall
 from ep.torch.tensors import DTYPES, Layout, values_in
 
@@ -36,11 +36,25 @@ class RefusedError(Exception):
         self.reasons = reasons
 
 
+class Options(NamedTuple):
+    """The options of a compiled model.
+
+    device: the device that computes. otherwise: the device that computes what the first one has no kernel for, or None.
+    strict: whether a step that PyTorch computes is an error. round_each: whether each operator rounds its result to its
+    type, as PyTorch does, also inside of a kernel.
+    """
+
+    device: DeviceType = DeviceType.kCPU
+    otherwise: DeviceType | None = None
+    strict: bool = False
+    round_each: bool = False
+
+
 class Target(NamedTuple):
     """How the graphs of a program are computed, and where: arenas for new plans, and the plans on disk of any graph."""
 
     options: Options
-    arenas: Arenas
+    arenas: list[Arena]
     stored: StoredPlans
 
 
@@ -53,7 +67,7 @@ class Section:
         some = part.inputs, part.results
         self._readers, self._writers = ({node: _layout(self._base, node) for node in nodes} for nodes in some)
         digest, key = _identity(part, target.options)
-        self._plan = target.stored.with_origin(Origin(digest)).plan(key, self._runs)
+        self._plan = target.stored.with_origin(Origin(digest)).plan(key, self._program)
 
     @property
     def holds(self) -> Mapping[Any, int]:
@@ -67,8 +81,15 @@ class Section:
 
     def add(self, graph: Graph, value_of: Callable[[Node], Any]) -> dict[Node, Node]:
         """Add the computation to another graph; return the nodes of its results there. value_of: of an input."""
-        pairs = self._readers.items()
-        read = {node.name: layout.add_array(graph, value_of(node), node.meta["kind"]) for node, layout in pairs}
+        layouts = {node.name: (node, layout) for node, layout in self._readers.items()}
+        there = getattr(self._plan, "given_there", None)  # a plan from the disk has none
+        other = arrays_beside(self._base, self._target.options.otherwise) if there else None
+        if there and other is not None:
+            layouts |= {there[name]: (layouts[name][0], _layout(other, layouts[name][0])) for name in there}
+            layouts = {name: layouts[name] for name in self._plan.given}
+        read = {
+            name: layout.add_array(graph, value_of(node), node.meta["kind"]) for name, (node, layout) in layouts.items()
+        }
         found = graph.call_function(self.run, (read,))
         arrays = [graph.call_function(operator.getitem, (found, k)) for k in range(len(self._writers))]
         written = zip(self._writers.items(), arrays, strict=True)
@@ -79,20 +100,24 @@ class Section:
         found: Sequence[Any] = self._plan.outputs(self._base, given)
         return found
 
-    def _runs(self, keep: Keep) -> Runs:
-        """Return the runs of a new plan. keep: keeps its launches. Raises RefusedError."""
-        return Runs(self._program(), self._target.arenas, keep, at_once=self._at_once)
-
-    def _program(self) -> NamedProgram:
-        """Return a new program. Raises RefusedError."""
-        trace = FoldingTrace(self._base.kept(), "a graph of PyTorch", Folds(), CONSTANTS)
+    def _program(self, keep: Keep = None) -> NamedProgram:
+        """Return a new program. keep: keeps its launches. Raises RefusedError, and LackingError."""
+        options, base = self._target.options, self._base.kept()
+        trace = FoldingTrace(
+            *(base, "a graph of PyTorch", Folds(), CONSTANTS),
+            otherwise=arrays_beside(base, options.otherwise),
+            notes_lacking=True,
+        )
         try:
             given = {node: trace.give(None, reader.shape, reader.dtype) for node, reader in self._readers.items()}
             values: dict[Node, Any] = {node: self._readers[node].in_axes(one) for node, one in given.items()}
             _record(trace, self._part.nodes, values)
             made = {node.name: writer.in_memory(values[node]) for node, writer in self._writers.items()}
             named = {node.name: one for node, one in given.items()}
-            return NamedProgram(trace, named, made, made, self._target.options.round_each)
+            arenas = self._target.arenas
+            program = NamedProgram(trace, named, made, [*made], arenas, round_each=options.round_each, on_both=True)
+            program.kept_by(keep, self._at_once)
+            return program
         finally:
             trace.end()
 
@@ -125,7 +150,7 @@ def _record(trace: FoldingTrace, nodes: Sequence[Node], values: dict[Node, Any])
     for node in nodes:
         said, sizes = values_in(node.meta["val"]), node.meta["sizes"]
         try:
-            found = values_in(OPERATORS[node.target](AtenCall.of(trace, node, values)))
+            found = values_in(OPERATORS[node.target](AtenCall(trace, node, values)))
             made = [_typed(*each) for each in zip(found, said, sizes, strict=True)]
         except Exception as error:
             refused[(whole_of(node) or node).name] = error

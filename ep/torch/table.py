@@ -28,36 +28,30 @@ class AtenCall:
     """A call of an operator. Its arguments are attributes, by the names that ATen gives them: arrays of the trace in
     the place of tensors. One that an overload does not have is None.
 
-    trace: records what is computed. node: the call in PyTorch's graph. given: the arguments, by name. shape: of the
-    result, or of the first one.
+    trace: records what is computed. node: the call in PyTorch's graph. shape: of the result, or of the first one.
+    given: the arguments, by name.
     """
 
-    def __init__(self, trace: Any, node: Node, given: Mapping[str, Any]) -> None:
-        self.trace, self.node, self.given = trace, node, given
-        self.shape: tuple[int, ...] = next(filter(None, node.meta["sizes"]))[0]
-        self.name = getattr(node.target, "__name__", "").partition(".")[0]
-
-    @classmethod
-    def of(cls, trace: Any, node: Node, values: Mapping[Node, Any]) -> AtenCall:
-        """Return the call of a node. values: what takes the place of nodes.
+    def __init__(self, trace: Any, node: Node, values: Mapping[Node, Any]) -> None:
+        """values: what takes the place of nodes.
 
         PyTorch allows axis 0 of a number, and images without an axis of samples. Of an operator that takes axes, or
         images, these get the axis; the results need not have it.
         """
+        self.trace, self.node = trace, node
+        self.shape: tuple[int, ...] = next(filter(None, node.meta["sizes"]))[0]
+        self.name = getattr(node.target, "__name__", "").partition(".")[0]
         schema = getattr(node.target, "_schema", None)
-        if schema is None:
-            whole: Any = node.args[0]
-            return cls(trace, node, {"values": values[whole], "index": node.args[1]})
-        found = {one.name: one.default_value for one in schema.arguments}
+        found = {one.name: one.default_value for one in schema.arguments} if schema else {}
         images = re.search(r"pool(\d)d", str(node.target))
         rank = int(images[1]) + 1 if images else 0 if any(name.startswith("dim") for name in found) else -1
 
         def argument_of(given: Node) -> Any:
             value = values[given]
-            return value.reshape((1, *value.shape)) if len(value.shape) == rank else value
+            return value.reshape((1, *value.shape)) if len(getattr(value, "shape", ())) == rank else value
 
-        found |= zip(found, map_arg(node.args, argument_of), strict=False)
-        return cls(trace, node, found | map_arg(node.kwargs, argument_of))
+        found |= zip(found or ("values", "index"), map_arg(node.args, argument_of), strict=False)
+        self.given = found | map_arg(node.kwargs, argument_of)
 
     def __getattr__(self, name: str) -> Any:
         return self.given.get(name)

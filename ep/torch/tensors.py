@@ -11,6 +11,7 @@ import torch
 from torch.fx import Graph, Node
 
 from ep import ops
+from ep.common.arrays.on_device import copied_from_host
 from ep.include.data_type import DataType
 
 DTYPES: Final = {getattr(torch, one.dtype.name): one.dtype for one in DataType if hasattr(torch, one.dtype.name)}
@@ -93,7 +94,7 @@ class Layout:
         else:
             array = (tensor.view(torch.int16) if self._is_bfloat16 else tensor).numpy(force=True)
             array = np.ascontiguousarray(array.view(_BFLOAT16) if self._is_bfloat16 else array).reshape(array.shape)
-        return self._base.copy_from_host(array) if self._copies else array
+        return copied_from_host(self._base, array) if self._copies else array
 
     def tensor(self, array: Any) -> torch.Tensor:
         """Return the tensor of an array."""

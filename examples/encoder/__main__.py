@@ -27,6 +27,7 @@ def main(given: list[str] | None = None) -> int:
     )
     parser.add_argument("--query", action="append", help="what to look for in its lines; without it, asks for queries")
     parser.add_argument("--device", default="cpu", help="such as cuda (default: cpu)")
+    parser.add_argument("--otherwise", metavar="DEVICE", help="computes what the first has no kernels for")
     arguments = parser.parse_args(given)
     if (arguments.file is None) == (not arguments.sentence):
         parser.error("either sentences, or --file")
@@ -34,7 +35,7 @@ def main(given: list[str] | None = None) -> int:
         parser.error("one sentence has none to be compared with: two at least")
     console = Console()
     try:
-        encoder = model.Model(DeviceType.FromTag(arguments.device))
+        encoder = model.Model(DeviceType.FromTag(arguments.device), arguments.otherwise)
         if arguments.file:
             _search(console, encoder, arguments.file, arguments.query)
         elif arguments.train:

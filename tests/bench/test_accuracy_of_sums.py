@@ -69,6 +69,7 @@ def test_a_wrong_result_shows(monkeypatch):
     assert 1.5 <= found["errors"]["off"]["maximum"] <= 3
 
 
+@pytest.mark.ep_long
 def test_the_command(tmp_path):
     command = [sys.executable, "-m", "benchmarks.accuracy.sums", "--cols", "3", "--lengths", "10"]
     done = subprocess.run([*command, "--json", str(tmp_path / "a.json")], capture_output=True, text=True, check=False)

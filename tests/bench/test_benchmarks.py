@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from benchmarks import calls, convolutions, launches, norms, options, pauses, plot, report
+from benchmarks.cases.common import DTYPES
+from benchmarks.cases.sets import SETS
 from benchmarks.fuse import libraries
 from benchmarks.fuse import run as fused
 from benchmarks.fuse.expressions import EXPRESSIONS
@@ -20,8 +22,6 @@ from benchmarks.peers import Contender, numpy_
 from benchmarks.scheduling import Scheduled, Threads
 from benchmarks.selection import Selection
 from ep import DeviceManagerRegistry, DeviceType
-from ep.bench.all_cases import SETS
-from ep.bench.builders import DTYPES
 from ep.bench.case import Case
 from ep.bench.plot import Point
 
@@ -107,7 +107,8 @@ def test_selection():
         ("memory", "add, outer product", 2**20),
         ("products", "16 rows, 384 to 1,536", 7),
         ("rows", "LogSoftmax of 50,257 columns", 2**17),
-        ("odd", "200,009 rows of 256 B", None),
+        ("odd", "sum of channels", None),
+        ("place", "200,009 rows of 256 B", None),
     ],
 )
 def test_groups_of_cases_that_run_on_request(group, name, size):

@@ -8,6 +8,7 @@ import tempfile
 import pytest
 
 from ep.cli import cache, warm
+from ep.common.native import compilers
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cuda.compile.kernel_cache import CACHE as CUDA_CACHE
@@ -254,3 +255,10 @@ def test_failures_name_the_key(monkeypatch):
         (str(add), "RuntimeError: no"),
         (str(unknown), "LookupError: NewPrimitive returns None"),
     ]
+
+
+def test_no_kernels_are_prepared_that_would_not_be_kept(ep, monkeypatch):
+    monkeypatch.setattr(compilers, "chosen", lambda: "EP_COMPILER is numba")
+    done = ep("cache", "warm", "--primitive", "fill", "--device", "cpu")
+    assert done.code == 1
+    assert "nothing was compiled, since kernels would not be kept: EP_COMPILER is numba" in done.err

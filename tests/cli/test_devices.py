@@ -7,7 +7,7 @@ import pytest
 from ep import UnsupportedPrimitiveError
 from ep.bench.builders_expression import expression_cases
 from ep.bench.trial import set_up
-from ep.cli import coverage, doctor
+from ep.cli import case_coverage, doctor
 from ep.cpu.device.device import CpuDevice, report
 from ep.cpu.device_manager import CpuDeviceManager
 from ep.cpu.machine.kernel_cache import CACHE
@@ -84,7 +84,7 @@ def test_doctor_fails_if_a_primitive_cannot_be_launched(ep, monkeypatch):
             raise UnsupportedPrimitiveError("no rows today")
         return set_up(case, device, factory)
 
-    monkeypatch.setattr(coverage, "set_up", refusing)
+    monkeypatch.setattr(case_coverage, "set_up", refusing)
     done = ep("doctor", "--device", "cpu")
     assert done.code == 1
     assert "Gather (" in done.out
@@ -129,7 +129,7 @@ def test_doctor_fails_where_a_result_is_wrong(ep, monkeypatch):
     def wrong(case, device, factory):
         raise RuntimeError("one bit\nfell over")
 
-    monkeypatch.setattr(coverage, "set_up", wrong)
+    monkeypatch.setattr(case_coverage, "set_up", wrong)
     done = ep("doctor")
     assert done.code == 1
     assert "Gather (rows of 64): RuntimeError: one bit fell over" in done.out
@@ -153,7 +153,7 @@ class Launched:
 
 def test_doctor_launches_each_primitive_and_kind_of_expression(monkeypatch):
     launched = Launched()
-    monkeypatch.setattr(coverage, "set_up", launched.set_up)
+    monkeypatch.setattr(case_coverage, "set_up", launched.set_up)
     (finding,) = doctor._computes(DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0))
     implementations = {factory.primitive for factory in implemented(DeviceType.kCPU)}
     assert {case.primitive for case in launched.cases} == implementations
@@ -165,7 +165,7 @@ def test_doctor_launches_each_primitive_and_kind_of_expression(monkeypatch):
 @pytest.mark.parametrize("refused", [[Gather], [Memset, Softmax], [Expression]], ids=str)
 def test_doctor_fails_where_a_launch_is_refused_and_does_all_others(monkeypatch, refused):
     launched = Launched(refused)
-    monkeypatch.setattr(coverage, "set_up", launched.set_up)
+    monkeypatch.setattr(case_coverage, "set_up", launched.set_up)
     (finding,) = doctor._computes(DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0))
     assert finding.verdict == "fail"
     assert all(f"{primitive.__name__} (" in finding.details for primitive in refused)

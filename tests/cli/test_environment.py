@@ -18,6 +18,7 @@ RUN = ("run", "relu", "--x", "x.npy", "--out", "y.npy")
 
 WRONG = [
     *(("EP_CPU_NUM_THREADS", text) for text in ("abc", "1_0", " 4", "\u0663", "+4", "-1", "0", "1025", "9" * 5000)),
+    *(("EP_COMPILE_PROCESSES", text) for text in ("none", "-1", "1025")),
     *(("EP_CACHE_DIR", text) for text in ("cache", "~/cache", ".")),
     *(("XDG_CACHE_HOME", text) for text in ("cache",)),
     *(("EP_CUDA_GRID", text) for text in ("all", "passes")),
@@ -46,6 +47,8 @@ def test_what_is_not_valid(monkeypatch, name, text):
         ("EP_CPU_NUM_THREADS", "1", 1),
         ("EP_CPU_NUM_THREADS", "007", 7),
         ("EP_CPU_NUM_THREADS", "1024", 1024),
+        ("EP_COMPILE_PROCESSES", "0", 0),
+        ("EP_COMPILE_PROCESSES", "2", 2),
         ("EP_CACHE_DIR", "", None),
         ("EP_CACHE_DIR", "/a/b", Path("/a/b")),
         ("CUDA_VISIBLE_DEVICES", "", ""),

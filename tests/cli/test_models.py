@@ -121,7 +121,7 @@ def ep_results(result):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--shape", "x=4,3"), "--shape is for the inputs of a model"),
+        (("--shape", "x=4,3"), "--shape is for a model: give --onnx, too"),
         (("--onnx", "m.onnx", "--shape", "z=4,3"), "--shape: the model has no 'z'"),
         (("--onnx", "m.onnx", "--shape", "x=a"), "'x=a' must be NAME=SIZES"),
         (("--onnx", "m.onnx", "--shape", "x=4,3"), "both are n"),

@@ -119,136 +119,30 @@ def test_a_traceback_shows_the_line_that_was_written():
     assert text_of(function)
 
 
-def no_loop():
-    def f(x):
-        return x
-
-    return f
-
-
-def unknown():
-    def f(x):
-        for k in unrolled(range(x)):
-            x += k
-
-    return f
-
-
-def not_a_sequence():
-    def f(x):
-        for k in unrolled(FROM_GLOBALS):
-            x += k
-
-    return f
+REFUSED = [
+    ("x += 1", "has no loop over"),
+    ("for k in unrolled(range(x)): x += k", "`unrolled(range(x))`, and `x` is only known when it runs"),
+    ("for k in unrolled(3): x += k", "cannot be looped over: 'int' object is not iterable"),
+    ("for k in unrolled(range(2)):\n   if x: break", "by `break` or `continue`"),
+    ("for k in unrolled(range(2)): x += k\n  else: x = 0", "with `else`"),
+    ("for k in unrolled(range(2)): k += x", "assigns `k`, the variable of a loop"),
+    ("for k in unrolled(range(2)): x += k\n  return k", "has `k` outside of the loop"),
+    ("return tuple(x for k in unrolled(range(2)) if k)", "with a condition or a second loop"),
+    ("return [x for _ in unrolled(range(2))]", "elsewhere than in `for`, `tuple`"),
+    ("for a, b in unrolled(((1, 2), (3,))): x += a + b", "loops by `(a, b)`, and a value has 1 parts"),
+    ("for x[0] in unrolled(range(2)): pass", "by `x[0]`, which is not made of names"),
+    ("for k in unrolled(range(2)):\n   for k in unrolled(range(2)): x += k", "a loop of `k` in a loop of `k`"),
+    ("for k in unrolled(range(2), 3): x += k", "without its one argument"),
+]
 
 
-def left():
-    def f(x):
-        for k in unrolled(range(2)):
-            if x:
-                break
-            x += k
-
-    return f
-
-
-def with_else():
-    def f(x):
-        for k in unrolled(range(2)):
-            x += k
-        else:
-            x = 0
-
-    return f
-
-
-def assigned():
-    def f(x):
-        for k in unrolled(range(2)):
-            k += x
-
-    return f
-
-
-def used_later():
-    def f(x):
-        for k in unrolled(range(2)):
-            x += k
-        return k
-
-    return f
-
-
-def filtered():
-    def f(x):
-        return tuple(x for k in unrolled(range(2)) if k)
-
-    return f
-
-
-def in_a_list():
-    def f(x):
-        return [x for _ in unrolled(range(2))]
-
-    return f
-
-
-def wrong_parts():
-    def f(x):
-        for a, b in unrolled(((1, 2), (3,))):
-            x += a + b
-
-    return f
-
-
-def to_an_item():
-    def f(x):
-        for x[0] in unrolled(range(2)):
-            pass
-
-    return f
-
-
-def in_itself():
-    def f(x):
-        for k in unrolled(range(2)):
-            for k in unrolled(range(2)):
-                x += k
-
-    return f
-
-
-def two_arguments():
-    def f(x):
-        for k in unrolled(range(2), 3):
-            x += k
-
-    return f
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (no_loop, "has no loop over"),
-        (unknown, "`unrolled(range(x))`, and `x` is only known when it runs"),
-        (not_a_sequence, "cannot be looped over: 'int' object is not iterable"),
-        (left, "by `break` or `continue`"),
-        (with_else, "with `else`"),
-        (assigned, "assigns `k`, the variable of a loop"),
-        (used_later, "has `k` outside of the loop"),
-        (filtered, "with a condition or a second loop"),
-        (in_a_list, "elsewhere than in `for`, `tuple`"),
-        (wrong_parts, "loops by `(a, b)`, and a value has 1 parts"),
-        (to_an_item, "by `x[0]`, which is not made of names"),
-        (in_itself, "a loop of `k` in a loop of `k`"),
-        (two_arguments, "without its one argument"),
-    ],
-)
-def test_what_cannot_be_write_out_is_refused_with_its_place(make, words):
+@pytest.mark.parametrize(("body", "words"), REFUSED, ids=[words for _, words in REFUSED])
+def test_what_cannot_be_written_out_is_refused_with_its_place(imported, body, words):
+    module, path = imported(f"from ep.common.loops import unrolled\ndef make():\n def f(x):\n  {body}\n return f\n")
     with pytest.raises(TypeError) as caught:
-        write_out(make())
+        write_out(module.make())
     assert words in str(caught.value)
-    assert str(caught.value).startswith(f"{make.__name__}.<locals>.f ({__file__}:")
+    assert str(caught.value).startswith(f"make.<locals>.f ({path}:")
 
 
 @pytest.mark.parametrize("value", [abs, 3, lambda x: x])

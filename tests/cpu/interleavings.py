@@ -34,7 +34,7 @@ def functions(module: Any, edit: Callable[[str], str] = str, **names: Any) -> di
     for node in found:
         node.decorator_list = []
     body = [_Yields(stepping).visit(node) for node in found]
-    space = {**vars(module), "is_number": is_number, **names}
+    space = {**vars(module), "is_number": is_number, "Pointer": Pointer, **names}
     tree = ast.fix_missing_locations(ast.Module(body, []))
     exec(compile(tree, module.__file__, "exec"), space)
     return space
@@ -74,6 +74,8 @@ class _Yields(ast.NodeTransformer):
         self._stepping = stepping
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "at":
+            return ast.Call(ast.Name("Pointer", ast.Load()), [node.func.value, self.visit(node.args[0])], [])
         self.generic_visit(node)
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name in STEPS:

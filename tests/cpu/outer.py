@@ -3,7 +3,6 @@
 from typing import Any, Final
 
 from llvmlite.binding import add_symbol
-from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase
 from numba.core.compiler_machinery import register_pass
 
@@ -11,15 +10,24 @@ from ep.common.native import machine_code
 from ep.cpu.compile import lowering
 from ep.cpu.compile.jit import OPTIONS
 from ep.cpu.compile.libraries import KernelLibrary
+from ep.cpu.compile.llvm import optimised
 
 
 class _Library(KernelLibrary):
     """The library of a kernel that Numba links."""
 
-    def _finalize_final_module(self) -> None:
+    def finalize(self) -> None:
+        super().finalize()
         for name, address in machine_code._own.items():
             add_symbol(name, address)
-        JITCodeLibrary._finalize_final_module(self)
+        module, engine = optimised(self.job()), self.codegen._engine
+        engine.add_module(module)
+        self.codegen._scan_and_fix_unresolved_refs(module)
+        engine.finalize_object()
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return self.codegen._engine.get_function_address(name)
 
 
 class _Outer(lowering._pipeline(lowering._WideVectors, _Library)):

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from ep.common.functor.lookup import functor_maker
@@ -13,33 +12,33 @@ from ep.cpu.kernels.functors import is_single
 from ep.cpu.kernels.math_library import elementary_functions_of
 from ep.cpu.vector_math.lookup import has_register_tables
 from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64
-from ep.include.data_type import as_data_type
+from ep.include.data_type import DataType
 from ep.include.number_kind import Kind
 from ep.testing.tolerances import VECTOR_MATH_ULPS
+from tests.cpu.test_accuracy import NAMES
 
 HERE = Path(__file__).parent
 
 
-def has_another_form(op, scalar_type):
+def has_another_form(op, data_type):
     """Return whether a function of the op uses register tables on processors that have them.
 
     If not, the other tests already cover the op.
     """
-    forms = FLOAT32 if is_single(op, as_data_type(scalar_type)) else FLOAT64
+    forms = FLOAT32 if is_single(op, data_type) else FLOAT64
     called, itself = elementary_functions_of(functor_maker(op, Kind.FLOAT)), op.name[1:].lower()
     return any(each.tabled for name, each in forms.items() if name in called or name.replace("_", "") == itself)
 
 
-TABLED = [
-    (op.name, scalar_type)
-    for op in VECTOR_MATH_ULPS
-    for scalar_type in (np.float32, np.float64)
-    if has_another_form(op, scalar_type)
+TESTS = [
+    *(f"{HERE / 'test_accuracy.py'}::test_{arithmetic}_is_within_its_bound" for arithmetic in ("float32", "float64")),
+    *(
+        f"{HERE / 'test_places.py'}::test_unary[{op.name}-{data_type.name}-{data_type.name}]"
+        for op in VECTOR_MATH_ULPS
+        for data_type in (DataType.kFloat, DataType.kDouble)
+        if has_another_form(op, data_type)
+    ),
 ]
-TESTS = [f"{HERE / 'test_accuracy.py'}::test_bounds[{name}-{scalar_type.__name__}]" for name, scalar_type in TABLED]
-for name, scalar_type in TABLED:
-    key = f"{name}-{as_data_type(scalar_type).name}-{as_data_type(scalar_type).name}"
-    TESTS.append(f"{HERE / 'test_places.py'}::test_unary[{key}]")
 
 
 @pytest.mark.ep_long
@@ -55,4 +54,4 @@ def test_bounds_and_bits_hold_with_avx2_alone():
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert f"{len(TESTS)} passed" in done.stdout
+    assert f"{len(TESTS) - 2 + 2 * len(NAMES)} passed" in done.stdout

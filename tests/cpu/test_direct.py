@@ -10,7 +10,7 @@ from ep.common.native.words import load_float64, load_word, stack_words, store_w
 from ep.common.source import function_of
 from ep.cpu.compile import lowering
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.jit import inlined, jit, separate
 from ep.cpu.compile.memory import loader, storer
 from ep.cpu.compile.syntax import Unsupported
 from ep.cpu.machine.kernel_cache import CACHE
@@ -186,10 +186,10 @@ def compiled(monkeypatch):
     return compile_anew
 
 
-@pytest.mark.parametrize("decorate", [jit, separate])
+@pytest.mark.parametrize("decorate", [inlined, jit, separate])
 @pytest.mark.parametrize("function", INTEGERS, ids=lambda function: function.__name__)
 def test_functions_of_integers_compute_what_python_does(rng, by_numba, compiled, function, decorate):
-    inner = decorate(function).make(function)
+    inner = decorate(function)
 
     def task(out, a, b):
         store_word(out, 0, inner(a, b))
@@ -220,7 +220,7 @@ def of_reals(function, compiled):
 
 
 @pytest.mark.parametrize("function", REALS, ids=lambda function: function.__name__)
-def test_the_same_products_and_sums_are_fused_as_with_numba(rng, by_numba, with_numba_alone, compiled, function):
+def test_functions_of_reals_have_the_bits_of_numba(rng, by_numba, with_numba_alone, compiled, function):
     rows = np.concatenate([rng.normal(size=(2003, 3)), [[0.0, -0.0, 0.0], [-0.0, 1.0, -0.0], [np.inf, 0.0, 1.0]]])
     directly = of_reals(function, compiled)
     assert by_numba == []
@@ -272,6 +272,7 @@ def test_an_argument_of_an_intrinsic_may_be_an_expression_of_constants(by_numba,
     assert by_numba == []
 
 
+@pytest.mark.ep_long
 def test_numba_compiles_no_function_of_these_launches(run_forked, tmp_path):
     code = """
 import numpy as np

@@ -31,7 +31,8 @@ def requested(monkeypatch):
         assert cache == L2_CACHE
         done = WORD(count.ctypes.data)
         place = builder.load(builder.inttoptr(done, WORD.as_pointer()))
-        store(builder, address, WORD(addresses.ctypes.data), place)
+        word = builder.ptrtoint(address, WORD) if isinstance(address.type, ir.PointerType) else address
+        store(builder, word, WORD(addresses.ctypes.data), place)
         store(builder, builder.add(place, WORD(1)), done)
 
     monkeypatch.setattr(fetch, "prefetch_line", write_down)

@@ -30,8 +30,8 @@ def primitive(factory, *key):
     made = RequirePrimitive(factory, cpu, *key)
     return lambda *arguments: made.Launch(stream, *arguments)
 
-def forks_while(others, launch, count=40, pause=0.002):
-    # those before the others are done; children take little time after them, since all is there
+def forks_while(others, launch, count=20, pause=0.01):
+    # spread over the time that the others take; children that begin later have less to do
     errors, children = [], []
     def guarded(work):
         try:
@@ -80,9 +80,10 @@ def kernels_of_first_launches():
 @pytest.mark.parametrize("family", FIRST)
 @pytest.mark.usefixtures("kernels_of_first_launches")
 def test_forks_during_a_first_launch(family):
-    run(f"{FORKS}\ndef launch():\n    {FIRST[family]}\nforks_while([launch], launch)")
+    run(f"{FORKS}\ndef launch():\n    {FIRST[family]}\nforks_while([launch], launch, 8, 0.025)")
 
 
+@pytest.mark.ep_long
 def test_forks_while_kernels_compile(kernels):
     """Fork while two threads compile several kernels that are not on disk; a few children compile some, too."""
     code = """
@@ -165,6 +166,7 @@ assert not outside, outside
 """
 
 
+@pytest.mark.ep_long
 def test_nothing_is_imported_where_a_process_may_fork(tmp_path):
     """First launches of all primitives, operators, their gradients and the checks of arguments import nothing."""
     from ep.ops.declare.operator import operator_named

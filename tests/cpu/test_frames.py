@@ -9,6 +9,7 @@ import pytest
 import ep
 from ep.common.native import elf, machine_code
 from ep.common.native.target import target
+from ep.cpu.compile import llvm
 from ep.cpu.engine.map.plan import TILE_BYTES
 from ep.cpu.engine.move import pad, transposition
 from ep.cpu.engine.product import mapped
@@ -202,7 +203,7 @@ def test_frames_are_counted():
 
     compile_task("large_frame", large)
     library = machine_code.LIBRARIES[-1]
-    code = library.codegen._tm.emit_object(library._final_module)
+    code = llvm.machine_code(library.job())
     assert 39_000 <= max(function.frame for function in functions(code).values()) < 41_000
     assert not elf.has_small_frames(code)
 

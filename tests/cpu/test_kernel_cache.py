@@ -54,6 +54,7 @@ def sources(tmp_path):
     return tmp_path / "sources"
 
 
+@pytest.mark.ep_long
 def test_an_edited_functor_is_compiled_again(kernels, sources):
     """relu is edited in a file that defines no kernel. All kernels of a launch are compiled again."""
     cache = {"EP_CACHE_DIR": str(kernels)}
@@ -101,6 +102,7 @@ for index_type in {types}:
         run(code.format(types=order), EP_CACHE_DIR=str(kernels))
 
 
+@pytest.mark.ep_long
 def test_kernels_of_sources_edited_under_a_running_process_are_not_cached(kernels, sources):
     """They are neither read nor written, and the reason is said once."""
     touch = """

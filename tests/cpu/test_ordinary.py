@@ -1,18 +1,20 @@
-"""The functions for ordinary elements: the same bits in blocks with and without special elements, which checks find."""
+"""The functions for ordinary elements: checks find the special ones, and maps of several ops check what they compute.
+
+That elements have the same bits beside any others is tested by `test_places.py`.
+"""
 
 import numba
 import numpy as np
 import pytest
 
 import ep
-from ep import BinaryOp, DeviceManagerRegistry, DeviceType, RequirePrimitive, UnaryOp
+from ep import BinaryOp, UnaryOp
 from ep.cpu.compile.memory import loader
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.kernels.ordinary import OPS_OF_ONE_FUNCTION, ordinary_form
 from ep.include import DataType
-from ep.include.primitive import ElementwiseUnaryFactory
+from ep.include.primitive.op_table import function_name
 from ep.ops.declare.function import FUNCTIONS
-from ep.ops.names import function_name
 from tests.cpu.outer import OUTER
 
 FORMS = {(op, of): form for op in OPS_OF_ONE_FUNCTION for of in Precision if (form := ordinary_form(op, of))}
@@ -22,13 +24,6 @@ REALS = {Precision.SINGLE: DataType.kFloat, Precision.FULL: DataType.kDouble}
 GAMMA = (UnaryOp.kLgamma, UnaryOp.kDigamma, UnaryOp.kTrigamma)
 NORMAL = (UnaryOp.kLog, UnaryOp.kLog2, UnaryOp.kLog10, UnaryOp.kRsqrt, *GAMMA, BinaryOp.kPow)
 SPECIAL = (0.0, -0.0, -1.0, np.inf, -np.inf, np.nan, 1e-40, 5e-324, 600.0, -600.0, 3e38)
-
-
-def _launch(op: UnaryOp, data_type: DataType, x: np.ndarray) -> np.ndarray:
-    y = np.empty_like(x)
-    primitive = RequirePrimitive(ElementwiseUnaryFactory, DeviceType.kCPU, op, data_type, data_type)
-    primitive.Launch(DeviceManagerRegistry.GetDevice(DeviceType.kCPU).CreateStream(), x, y, x.size)
-    return y
 
 
 @pytest.mark.parametrize(("op", "precision"), FORMS, ids=lambda one: one.name)
@@ -59,38 +54,6 @@ def test_only_blocks_with_special_elements_are_found(op: UnaryOp | BinaryOp, pre
             assert found(beside.ctypes.data, 1, x.size), (place, value)
             assert not found(beside.ctypes.data, 0, place)
             assert not found(beside.ctypes.data, place + 1, x.size)
-
-
-@pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
-@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
-def test_neighbours_do_not_change_bits(op: UnaryOp, data_type: DataType) -> None:
-    rng = np.random.default_rng(5)
-    with np.errstate(all="ignore"):
-        ordinary = np.concatenate([rng.uniform(0, 80, 2000), np.exp(rng.uniform(-80, 80, 2000))])
-        ordinary = ordinary.astype(data_type.dtype)
-        special = np.array(SPECIAL, data_type.dtype)
-    among_themselves = _launch(op, data_type, ordinary)
-    beside_special = ordinary.copy()
-    beside_special[:: ordinary.size // special.size + 1] = special
-    kept = beside_special == ordinary
-    assert kept.sum() >= ordinary.size - special.size
-    assert _launch(op, data_type, beside_special)[kept].tobytes() == among_themselves[kept].tobytes()
-
-
-@pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)
-@pytest.mark.parametrize("op", UNARY, ids=lambda op: op.name)
-def test_every_place_of_a_special_element_is_seen(op: UnaryOp, data_type: DataType) -> None:
-    """One special element among ordinary ones, at any place in the block, has the same result as alone."""
-    x = np.full(1024, 1.5, data_type.dtype)
-    with np.errstate(all="ignore"):
-        special = np.array(SPECIAL, data_type.dtype)
-    alone = np.concatenate([_launch(op, data_type, special[i : i + 1]) for i in range(special.size)])
-    for place in (0, 1, 15, 16, 63, 64, 500, 1007, 1022, 1023):
-        for value, want in zip(special, alone, strict=True):
-            beside = x.copy()
-            beside[place] = value
-            got = _launch(op, data_type, beside)[place]
-            np.testing.assert_array_equal(float(got), float(want))
 
 
 @pytest.mark.parametrize("data_type", TYPES, ids=lambda t: t.name)

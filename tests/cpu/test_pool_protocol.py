@@ -76,7 +76,13 @@ def pool(launchers, launches, workers, chunks, looks=0, edit=str, slots=2, late=
 
 @pytest.mark.parametrize(
     ("launchers", "launches", "workers", "chunks", "preemptions"),
-    [(1, 1, 1, 1, 3), (1, 2, 1, 1, 2), (1, 1, 1, 2, 2), (1, 1, 2, 1, 1), (2, 1, 1, 1, 1)],
+    [
+        pytest.param(1, 1, 1, 1, 3, marks=pytest.mark.ep_long),
+        (1, 2, 1, 1, 2),
+        (1, 1, 1, 2, 2),
+        (1, 1, 2, 1, 1),
+        (2, 1, 1, 1, 1),
+    ],
 )
 def test_every_part_is_done_once_and_all_threads_end(launchers, launches, workers, chunks, preemptions):
     assert explore(pool(launchers, launches, workers, chunks), preemptions) > 100

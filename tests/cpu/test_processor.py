@@ -132,6 +132,7 @@ def test_what_this_processor_reports_is_what_llvm_uses():
         assert not _is_own(others)
 
 
+@pytest.mark.ep_long
 @on_x86
 def test_the_oldest_target(tmp_path):
     printed = run(LAUNCH, NUMBA_CPU_NAME="x86-64-v3", NUMBA_CPU_FEATURES="", EP_CACHE_DIR=str(tmp_path))

@@ -10,7 +10,7 @@ from ep import BlasTransposeType, DeviceManagerRegistry, DeviceType, RequirePrim
 from ep.common.primitive.product import broadcast_product
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.engine.product.cut import cut, cut_depth
-from ep.cpu.engine.product.parts import LOW, ONE, THREE, TWO, strips_of
+from ep.cpu.engine.product.parts import LOW, ONE, THREE, TWO, low_columns, strips_of
 from ep.include import DataType
 from ep.include.primitive import BatchMatmulFactory, BroadcastMatmulFactory, MatmulFactory
 from ep.testing.products import held, unread
@@ -35,6 +35,19 @@ FEW_COLUMNS = ((1, 3, 1153), (4, 1, 1279), (1, 5, 131), (6, 1, 2053), (1, 7, 102
 NARROW = (
     *((1, 2, 1031), (3, 1, 129), (2, 2, 128), (5, 7, 1023), (8, 8, 2049), (8, 9, 130)),
     *((9, 4, 129), (37, 3, 2051), (1031, 8, 257), (301, 2, 1024), (129, 5, 387)),  # long rows
+)
+FEW_ROWS = (
+    *(
+        (2, 9, 128),
+        (3, 50, 1025),
+        (4, 33, 131),
+        (5, 97, 129),
+        (7, 49, 260),
+        (13, 10, 1100),
+        (16, 31, 2051),
+        (17, 31, 130),
+    ),
+    *((2, 131, 9), (3, 101, 259), (5, 67, 7), (6, 130, 385), (7, 97, 3)),  # strips of as many rows
 )
 INTEGERS = DataType.kUInt8, DataType.kInt16, DataType.kInt32, DataType.kUInt64
 CUT = ((1, 1, 400_003), (1, 3, 140_001), (4, 4, 30_000), (3, 8, 20_001), (12, 7, 50_000), (1, 24, 20_000))
@@ -101,7 +114,7 @@ def test_sizes_around_those_of_tiles(cpu, rng, data_type):
     stream = cpu.CreateStream()
     for transposes in TRANSPOSES:
         primitive = RequirePrimitive(MatmulFactory, DeviceType.kCPU, data_type, *transposes)
-        for m, n, k in AROUND_TILES + VECTORS + FEW_COLUMNS + NARROW:
+        for m, n, k in AROUND_TILES + VECTORS + FEW_COLUMNS + NARROW + FEW_ROWS:
             a = matrices(rng, data_type, *stored((m, k), transposes[0]))
             b = matrices(rng, data_type, *stored((k, n), transposes[1]))
             c, memory = matrices(rng, data_type, m, n), np.full(m * n + 64, 7, data_type.dtype)
@@ -303,18 +316,17 @@ def test_plans_are_kept_for_dims_of_integers_alone(cpu):
         primitive.Launch(stream, 1, (2, 2), a, (2.0, 2), a, 0, (2, 2), c)
 
 
-def strips_used(m, n, row_parts, column_parts, lanes, low_rows):
+def strips_used(m, n, column_parts, lanes, low_width):
     """Return the strips of all blocks of c, found column by column."""
     width, used = 3 * lanes, set()
     tiles = -(-n // width)
-    for row_part, column_part in itertools.product(range(row_parts), range(column_parts)):
-        rows = m * (row_part + 1) // row_parts - m * row_part // row_parts
+    for column_part in range(column_parts):
         column, end = (min(tiles * part // column_parts * width, n) for part in (column_part, column_part + 1))
         while column < end:
             left = end - column
-            if rows <= low_rows and left >= 2 * width:
-                used.add(LOW)
-                column += 2 * width
+            if 0 < low_width <= left:
+                used.add(LOW + m - 2)
+                column += low_width
                 continue
             taken = min(left, 2 * lanes if width < left <= width + lanes else width)
             used.add((ONE, TWO, THREE)[-(-taken // lanes) - 1])
@@ -324,13 +336,20 @@ def strips_used(m, n, row_parts, column_parts, lanes, low_rows):
 
 @pytest.mark.parametrize("lanes", [2, 8])
 def test_the_strips_of_a_product_are_known_before_it_is_computed(lanes):
-    for n, column_parts, row_parts, low_rows in itertools.product(range(1, 16 * lanes), (1, 2, 4, 8), (1, 4), (0, 2)):
-        for m in (row_parts, 2 * row_parts + 1, 5 * row_parts):
-            needed = strips_of(m, n, row_parts, column_parts, lanes, 3 * lanes, low_rows)
-            used = strips_used(m, n, row_parts, column_parts, lanes, low_rows)
-            assert all(needed >> strip & 1 for strip in used), (m, n, row_parts, column_parts, low_rows)
+    for n, column_parts, low_rows in itertools.product(range(1, 16 * lanes), (1, 2, 4, 8), (0, 3, 7)):
+        for m in (2, 3, 5, 7, 8, 20):
+            low_width = low_columns(m, lanes, 3 * lanes, low_rows)
+            needed = strips_of(m, n, column_parts, lanes, 3 * lanes, low_width)
+            used = strips_used(m, n, column_parts, lanes, low_width)
+            assert all(needed >> strip & 1 for strip in used), (m, n, column_parts, low_rows)
     for n, strip in ((lanes, ONE), (2 * lanes, TWO), (3 * lanes, THREE)):
-        assert strips_of(9, n, 1, 1, lanes, 3 * lanes, 4) == 1 << strip
+        assert strips_of(9, n, 1, lanes, 3 * lanes, 0) == 1 << strip
+
+
+def test_sums_of_a_low_strip_fill_the_registers():
+    assert [low_columns(rows, 16, 48, 7) for rows in range(1, 9)] == [0, 96, 96, 96, 64, 64, 48, 0]
+    assert [low_columns(rows, 8, 24, 3) for rows in range(1, 5)] == [0, 48, 32, 0]
+    assert low_columns(2, 16, 48, 0) == 0
 
 
 def test_a_launch_of_a_product_has_the_parts_compiled_that_it_needs(run_forked):
@@ -369,4 +388,4 @@ launch(9, 2 * lanes, 3)
 """
     first, *others = run_forked(code).splitlines()
     assert first == "kDouble+vector"
-    assert others == ["tiles+strip.1", "strip.3", "", "strip.2+low_strip", "few", ""]
+    assert others == ["tiles+strip.1", "strip.3", "", "strip.2+low_strip.2", "few", ""]

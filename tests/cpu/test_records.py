@@ -1,8 +1,5 @@
 """Records: memory with named fields that Python and compiled code share."""
 
-import ctypes
-import itertools
-
 import numpy as np
 import pytest
 
@@ -22,11 +19,7 @@ from ep.common.native.fields import (
     words,
 )
 from ep.common.native.record import Record, Words, addresses_in, extended
-from ep.cpu.compile import lowering
-from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.syntax import Unsupported
-from ep.cpu.machine.kernel_cache import CACHE
 
 
 class Point(Record):
@@ -45,29 +38,6 @@ class Walk(Record):
 
 class LongWalk(Walk):
     more = addresses(2)
-
-
-_NUMBERS = itertools.count()  # every kernel has a name of its own
-
-
-@pytest.fixture(params=["directly", "by Numba"])
-def compiled(request, monkeypatch):
-    """Yield a function that compiles a function of words anew, from its syntax tree or by Numba alone."""
-
-    def refuse(*args):
-        raise Unsupported
-
-    monkeypatch.setattr(CACHE, "read", lambda *args: None)
-    monkeypatch.setattr(CACHE, "write", lambda *args: None)
-    if request.param == "by Numba":
-        monkeypatch.setattr(lowering, "lowered", refuse)
-
-    def compile_anew(function):
-        count = function.__code__.co_argcount
-        made = compile_function(f"test.records.{next(_NUMBERS)}", function, count)
-        return ctypes.CFUNCTYPE(ctypes.c_int64, *(ctypes.c_int64,) * count)(made)
-
-    return compile_anew
 
 
 def test_fields_follow_one_another_those_of_the_base_first():

@@ -146,6 +146,7 @@ print(len(set(addresses)), len(addresses), statistics.compiled, statistics.loade
     assert run_forked(code, EP_CACHE_DIR=str(tmp_path)).split() == ["6", "6", "0", "4"]
 
 
+@pytest.mark.ep_long
 def test_a_launch_of_a_reduction_compiles_the_tasks_that_it_needs(run_forked, tmp_path):
     code = """
 import numpy as np

@@ -221,6 +221,7 @@ assert statistics.compiled >= 4, statistics
     run(PRELUDE + code, EP_CACHE_DIR=str(kernels))
 
 
+@pytest.mark.ep_long
 def test_workers_have_a_stack_of_their_own(run_forked):
     run_forked(
         PRELUDE

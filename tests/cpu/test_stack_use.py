@@ -24,16 +24,18 @@ def in_process(code, seed, **environment):
 
 @pytest.mark.ep_long
 @pytest.mark.parametrize("number", range(len(FLOATS)))
-@pytest.mark.parametrize(("rows", "columns"), [(37, 54), (3, 5003), (4001, 6)])
-def test_fused_functions(number, rows, columns):
+def test_fused_functions(number):
     code = f"""
-types = FLOATS[{number} : {number + 1}]
-for name, case in fused_cases(rng, {rows}, {columns}, types).items():
-    check(name, case.fused())
+device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU)
+for rows, columns, threads in ((37, 54, 1), (3, 5003, 1), (4001, 6, 3)):
+    device.SetNumThreads(threads)
+    for name, case in fused_cases(rng, rows, columns, FLOATS[{number} : {number + 1}]).items():
+        check(f"{{name}}, {{rows}} rows", case.fused())
 """
-    in_process(code, number, EP_CPU_NUM_THREADS="3" if rows > 1000 else "1")
+    in_process(code, number)
 
 
+@pytest.mark.ep_long
 def test_with_stores_past_the_caches():
     code = """
 DeviceManagerRegistry.GetDevice(DeviceType.kCPU).force_calibration(everywhere(1 << 12))

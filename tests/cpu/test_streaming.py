@@ -83,7 +83,7 @@ def test_expand(stream, rng, dims, dtype):
         )
 
 
-@pytest.mark.parametrize("scattered_from", [0, 2**62])
+@pytest.mark.parametrize("cached", [0, 2**62])
 @pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize(
     ("dims", "permutation"),
@@ -99,10 +99,14 @@ def test_expand(stream, rng, dims, dtype):
         ((2, 832, 3), (0, 2, 1)),
         ((576, 4), (1, 0)),
         ((4, 999), (1, 0)),
+        ((3, 41, 7, 29), (0, 2, 1, 3)),  # rows that are read in order, in few streams of dst
+        ((2, 12, 61, 7), (0, 2, 3, 1)),  # blocks of short rows of dst
     ],
 )
-def test_permute(stream, rng, monkeypatch, dims, permutation, dtype, scattered_from):
-    monkeypatch.setattr(plan, "scattered_from", lambda: scattered_from)
+def test_permute(stream, rng, monkeypatch, dims, permutation, dtype, cached):
+    """cached: the most bytes of an operand that the caches hold."""
+    for bound in ("scattered_from", "far_from"):
+        monkeypatch.setattr(plan, bound, lambda: cached)
     primitive = RequirePrimitive(PermuteFactory, DeviceType.kCPU, 4)
     src = numbers(rng, dims, dtype)
     check(lambda dst: primitive.Launch(stream, dtype, dims, src, permutation, dst), src.transpose(permutation))

@@ -28,13 +28,24 @@ from ep.cuda.engine.reduce import rows as row_engine
 from ep.cuda.engine.reduce.arg_sort_plan import ArgSortVariant, Task
 from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
 from ep.cuda.engine.reduce.row_expression_plan import RowExpressionPlan
-from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, Keep, PartVariant, SoftmaxVariant, Stage
+from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, PartVariant, RowStorage, SoftmaxVariant, Stage
 from ep.cuda.engine.reduce.row_program import RowProgram
 from ep.cuda.engine.reduce.scan_plan import ScanVariant
 from ep.cuda.engine.reduce.source import Computed
-from ep.cuda.kernels import add, arg_sort, expression, integer_product, one_hot, row_expression, scan, softmax, where
+from ep.cuda.kernels import (
+    add,
+    arg_sort,
+    expression,
+    integer_product,
+    one_hot,
+    row_expression,
+    scan,
+    softmax,
+    tree_ensemble,
+    where,
+)
 from ep.include import DataType
-from ep.include.primitive import ReduceOp
+from ep.include.primitive import ReduceOp, TreeAggregate
 from ep.include.primitive.structure import Step, Structure
 from tests.fuse.maps import structure_of, traced
 from tests.fuse.test_rows import FUNCTIONS, draw
@@ -152,19 +163,19 @@ REDUCED_COLUMNS = [
 SOFTMAXES = [
     # the function and type, the memory that keeps rows, whether rows are aligned, the threads of a row and the packs of
     # each
-    (softmax.softmax, T.kFloat, Keep.REGISTERS, 1, 32, 8),
-    (softmax.softmax, T.kBFloat16, Keep.REGISTERS, 1, 32, 4),
-    (softmax.log_softmax, T.kDouble, Keep.REGISTERS, 1, 32, 4),
-    (softmax.softmax_backward, T.kFloat, Keep.REGISTERS, 1, 32, 8),
-    (softmax.log_softmax_backward, T.kFloat16, Keep.REGISTERS, 0, 4, 1),
-    (softmax.softmax, T.kFloat, Keep.SHARED, 1, 256, 0),
-    (softmax.log_softmax, T.kBFloat16, Keep.SHARED, 0, 512, 0),
-    (softmax.softmax, T.kBFloat16, Keep.LOADED, 1, 512, 0),
-    (softmax.log_softmax, T.kFloat, Keep.LOADED, 0, 512, 0),
-    (softmax.softmax_backward, T.kDouble, Keep.LOADED, 1, 256, 0),
-    (softmax.softmax, T.kDouble, Keep.NOWHERE, 1, 512, 0),
-    (softmax.log_softmax, T.kFloat, Keep.NOWHERE, 1, 512, 0),
-    (softmax.log_softmax_backward, T.kFloat, Keep.NOWHERE, 1, 512, 0),
+    (softmax.softmax, T.kFloat, RowStorage.REGISTERS, 1, 32, 8),
+    (softmax.softmax, T.kBFloat16, RowStorage.REGISTERS, 1, 32, 4),
+    (softmax.log_softmax, T.kDouble, RowStorage.REGISTERS, 1, 32, 4),
+    (softmax.softmax_backward, T.kFloat, RowStorage.REGISTERS, 1, 32, 8),
+    (softmax.log_softmax_backward, T.kFloat16, RowStorage.REGISTERS, 0, 4, 1),
+    (softmax.softmax, T.kFloat, RowStorage.SHARED, 1, 256, 0),
+    (softmax.log_softmax, T.kBFloat16, RowStorage.SHARED, 0, 512, 0),
+    (softmax.softmax, T.kBFloat16, RowStorage.LOADED, 1, 512, 0),
+    (softmax.log_softmax, T.kFloat, RowStorage.LOADED, 0, 512, 0),
+    (softmax.softmax_backward, T.kDouble, RowStorage.LOADED, 1, 256, 0),
+    (softmax.softmax, T.kDouble, RowStorage.NOWHERE, 1, 512, 0),
+    (softmax.log_softmax, T.kFloat, RowStorage.NOWHERE, 1, 512, 0),
+    (softmax.log_softmax_backward, T.kFloat, RowStorage.NOWHERE, 1, 512, 0),
 ]
 STAGES = [
     # the function and type, the kernel that processes parts of rows, and the bytes of its widest store
@@ -363,6 +374,9 @@ def _moves() -> Iterator[tuple[str, MainKernel]]:
     for task, width, *widths in PLACES:
         make = partial(arg_sort.kernel, T.kFloat, ArgSortVariant(task, T.kInt32, 32, width))
         yield f"places {task.name} {width}", MainKernel(make, *widths)
+    for data_type in (T.kFloat, T.kDouble):
+        make = partial(tree_ensemble.kernel, TreeAggregate.kSum, data_type)
+        yield f"trees {data_type.name}", MainKernel(make, data_type.itemsize, data_type.itemsize)
     for data_type in (T.kUInt8, T.kUInt64):
         make = partial(integer_product.kernel, data_type, False, True)
         yield f"integer product {data_type.name}", MainKernel(make, data_type.itemsize, data_type.itemsize)

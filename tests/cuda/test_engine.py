@@ -1,4 +1,6 @@
-"""Grids of three axes, shared memory, and functors of several operands."""
+"""Grids of three axes, records of words, shared memory, and functors of several operands."""
+
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -8,12 +10,14 @@ from ep import DeviceType, UnaryOp
 from ep.common.functor.lookup import functor_maker
 from ep.cuda.compile import loader, memory
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.kernel_words import Divisor, Words, flat
 from ep.cuda.compile.launch_config import BLOCK_THREADS, Grid, pack_elements
 from ep.cuda.compile.numba_cuda import (
     barrier,
     block_of_grid,
     blocks_of_grid,
     shared_array,
+    thread_index,
     thread_of_block,
 )
 from ep.cuda.driver.current import driver
@@ -40,11 +44,33 @@ def test_grids_of_three_axes(gpu):
             STORE(dst, (z * num_y + y) * num_x + x, (x + 10 * y + 100 * z,))
 
     dst = gpu.empty(2 * 3 * 4, DataType.kInt64)
-    loader.load(driver(), 0, KernelSource("test.numbers", numbers, 1)).launch_grid(
+    loader.load(driver(), 0, KernelSource("test.numbers", numbers)).launch_grid(
         gpu.stream, Grid((4, 3, 2)), dst.address
     )
     want = [x + 10 * y + 100 * z for z in range(2) for y in range(3) for x in range(4)]
     assert gpu.array(dst).tolist() == want
+
+
+class _Record(NamedTuple):
+    size: Divisor
+    before: Words
+    last: int
+
+
+def test_a_kernel_gets_records_of_words(gpu):
+    """Tuples of words and records may be fields of records, and arguments beside words."""
+
+    def write_words(dst: int, record: _Record, after: Words) -> None:
+        size, before = record.size, record.before
+        words = size.value, size.multiplier, size.shift, before[0], before[1], record.last, after[0]
+        if thread_index() == 0:
+            for k in range(7):
+                STORE(dst, k, (words[k],))
+
+    dst, record = gpu.empty(7, DataType.kInt64), _Record(Divisor(5, -7, 3), (11, 13), 17)
+    kernel = loader.load(driver(), 0, KernelSource("test.records", write_words, (2, 1)))
+    kernel.launch(gpu.stream, 1, dst.address, *flat(record), 19)
+    assert gpu.array(dst).tolist() == [5, -7, 3, 11, 13, 17, 19]
 
 
 @pytest.mark.parametrize("static", [True, False])
@@ -61,7 +87,7 @@ def test_a_block_reverses_its_part_through_shared_memory(gpu, static):
     values = np.arange(3 * BLOCK_THREADS)
     src, dst = gpu.buffer(values), gpu.empty(values.size, DataType.kInt64)
     grid = Grid((3, 1, 1), shared_bytes=0 if static else 8 * BLOCK_THREADS)
-    kernel = loader.load(driver(), 0, KernelSource(f"test.reverse.{static:d}", reverse, 2))
+    kernel = loader.load(driver(), 0, KernelSource(f"test.reverse.{static:d}", reverse))
     kernel.launch_grid(gpu.stream, grid, src.address, dst.address)
     np.testing.assert_array_equal(gpu.array(dst), values.reshape(3, -1)[:, ::-1].reshape(-1))
 

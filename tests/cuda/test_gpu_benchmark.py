@@ -9,14 +9,14 @@ from functools import partial
 import numpy as np
 import pytest
 
+from benchmarks.cases.common import DTYPES
+from benchmarks.cases.reduce import row_cases
+from benchmarks.cases.sets import SETS
 from benchmarks.gpu import measure
 from benchmarks.gpu.measure import Bench, Operand, Sample, compared, is_bound
 from benchmarks.gpu.plan import COMMANDS
 from ep import AllocationOptions
-from ep.bench.all_cases import SETS
-from ep.bench.builders import DTYPES
 from ep.bench.case import SortWork
-from ep.bench.cases_reduce import row_cases
 from ep.include.data_type import as_data_type
 
 STAGES = [stage for stages in COMMANDS.values() for stage in stages]

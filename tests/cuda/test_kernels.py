@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ep import BinaryOp, DeviceType, RequirePrimitive, UnaryOp
+from ep.cuda.compile.kernel_words import num_walk_words, walk_words
 from ep.cuda.compile.launch_config import num_blocks
-from ep.cuda.compile.walk_words import num_walk_words, walk_words
 from ep.cuda.engine.map import plan as map_plan
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.move import gather_plan, pad_plan, tile

@@ -9,7 +9,7 @@ import pytest
 
 import ep
 from ep import AllocationOptions, BinaryOp, DataType, DeviceType, ReduceOp, RequirePrimitive, UnaryOp
-from ep.cuda.device.slots import SCRATCH_IN_USE
+from ep.cuda.device.slots import StreamState
 from ep.cuda.driver.current import driver
 from ep.include import primitive as p
 from tests.cuda.graph import Graph
@@ -85,6 +85,11 @@ LAUNCHES = {
         lambda x, i, o: (4, 24, 1, 1, x(), o("int64")),
     ),
     "sort": (p.ArgSortFactory, (p.SortOrder.kAscending, "float32"), lambda x, i, o: (4, 24, 1, 24, x(), o("int64"))),
+    "trees": (
+        p.TreeEnsembleFactory,
+        (p.TreeAggregate.kSum, "float32"),
+        lambda x, i, o: (4, 6, 1, 5, 1, x(), o("int32"), x("int32"), o()),
+    ),
     "scan": (p.ScanFactory, (p.ScanOp.kSum, "float32"), lambda x, i, o: (4, N // 4, 1, x(), o())),
     "long scan": (p.ScanFactory, (p.ScanOp.kSum, "float32"), lambda x, i, o: (1, 2**15, 1, x(), o())),
     "tensor fill": (p.TensorFillFactory, ("float32",), lambda x, i, o: (x(), o(), N)),
@@ -252,11 +257,11 @@ def test_scratch_memory_is_of_one_launch_at_a_time(stream):
     for thread in threads:
         thread.join()
     assert sum(address is not None for address in had) == 1
-    stream._state[SCRATCH_IN_USE] = 1
+    stream._state[StreamState.scratch_in_use] = 1
     with stream.kept_scratch(1) as address:
         assert address is None
     stream.drop_scratch()
-    stream._state[SCRATCH_IN_USE] = 0
+    stream._state[StreamState.scratch_in_use] = 0
     with stream.kept_scratch(1) as address:
         assert address == next(one for one in had if one)
 

@@ -83,7 +83,7 @@ def test_more_shared_memory_than_the_device_has(cuda):
         numbers[place] = count
         dynamic()[0] = numbers[place]
 
-    loaded = load(driver(), 0, KernelSource("test.more_shared", kernel, 1))
+    loaded = load(driver(), 0, KernelSource("test.more_shared", kernel))
     stream, most = cuda.CreateStream(), cuda.properties.shared_bytes_per_block
     assert loaded.static_shared == 80
     loaded.launch_grid(stream, Grid((1, 1, 1), (1, 1, 1), most - 80), 3)

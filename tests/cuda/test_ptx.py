@@ -1,5 +1,6 @@
 """The PTX of the main kernels, compiled for sm_90 and sm_80 without a device, and the output of ptxas for it."""
 
+import random
 import re
 import subprocess
 
@@ -12,6 +13,7 @@ from ep.cuda.engine.move.tile import Tile
 from ep.include import DataType
 from ep.include.primitive import UnaryOp
 from tests.cuda.main_kernels import MAIN_KERNELS, ptx
+from tools.commit import commit
 from tools.gpus import pipe_of
 from tools.ptx import Loop, find_ptxas, instructions, main_loop, resources
 
@@ -31,6 +33,14 @@ then have enough loads or threads in total.
 """
 
 CAPABILITIES = [(9, 0), (8, 0)]
+SOME = random.Random(commit()).sample([*MAIN_KERNELS], len(MAIN_KERNELS) // 4)
+"""The kernels that are compiled for the older architecture, too: each commit has others."""
+
+of_main_kernels = pytest.mark.parametrize(
+    ("name", "capability"),
+    [*((name, CAPABILITIES[0]) for name in MAIN_KERNELS), *((name, CAPABILITIES[1]) for name in SOME)],
+    ids=lambda value: value if isinstance(value, str) else "sm_{}{}".format(*value),
+)
 
 
 @pytest.fixture(params=CAPABILITIES, ids=[f"sm_{a}{b}" for a, b in CAPABILITIES])
@@ -44,7 +54,7 @@ def text_of(capability):
     return lambda name: ptx(MAIN_KERNELS[name].make(), capability)
 
 
-@pytest.mark.parametrize("name", MAIN_KERNELS)
+@of_main_kernels
 def test_packs_and_no_detours(text_of, name):
     """Kernels access memory in packs, use no local memory, divide no index, and do not compute with 32-bit numbers in
     64 bits.
@@ -133,7 +143,7 @@ def test_what_the_assertions_look_for_would_be_found(text_of):
     assert instructions(".entry\n\tld.global.nc.v4.f32 {%f1}, [%rd1];").widest_load == 16
 
 
-@pytest.mark.parametrize("name", MAIN_KERNELS)
+@of_main_kernels
 def test_registers(text_of, capability, name):
     ptxas = find_ptxas()
     if ptxas is None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ep.bench.all_cases import SETS
+from benchmarks.cases.sets import SETS
 from tools.ptx_counts import counts
 
 

@@ -115,8 +115,8 @@ def test_shared_memory_with_and_without_the_opt_in(driver, launches):
     assert [launches(shared=without + more) for more in (0, 1)] == [True, False]
     most = properties.shared_bytes_per_block - static
     with pytest.raises(CudaError, match="CUDA_ERROR_INVALID_VALUE"):
-        driver.allow_shared(0, launches.function, most + 1)
-    driver.allow_shared(0, launches.function, most)
+        driver.opt_in_shared(0, launches.function, most + 1)
+    driver.opt_in_shared(0, launches.function, most)
     assert [launches(shared=most + more) for more in (0, 1)] == [True, False]
 
 

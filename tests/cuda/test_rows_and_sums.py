@@ -14,7 +14,7 @@ from ep.cuda.engine.reduce import plan as reduce_plans
 from ep.cuda.engine.reduce import row_plan as row_plans
 from ep.cuda.engine.reduce import segment_plan as segment_plans
 from ep.cuda.engine.reduce.plan import reduce_plan, row_threads
-from ep.cuda.engine.reduce.row_plan import Keep, row_plan, threads_of_row
+from ep.cuda.engine.reduce.row_plan import RowStorage, row_plan, threads_of_row
 from ep.include import DataType
 from ep.include.data_type import as_data_type
 from ep.include.primitive import (
@@ -86,7 +86,7 @@ def test_shuffles_exchange_numbers_of_every_type(gpu, rng, data_type):
         values = rng.standard_normal(32).astype(data_type.dtype)
     values = values.view(data_type.dtype).reshape(-1)
     src, dst = gpu.buffer(values), gpu.empty(32, data_type)
-    kernel = loader.load(driver(), 0, KernelSource(f"test.exchange.{data_type.name}", exchange, 2))
+    kernel = loader.load(driver(), 0, KernelSource(f"test.exchange.{data_type.name}", exchange))
     kernel.launch_grid(gpu.stream, Grid((1, 1, 1), (32, 1, 1)), src.address, dst.address)
     assert gpu.array(dst).tobytes() == values[np.arange(32) ^ 5].tobytes()
 
@@ -102,30 +102,32 @@ def test_rows_and_columns_of_one_primitive_have_kernels_of_their_own(gpu):
 
 
 def test_where_a_row_is_kept():
-    def keep(data_type, cols, shared_bytes=227 * 1024, addresses=(0, 0)):
+    def variant(data_type, cols, shared_bytes=227 * 1024, addresses=(0, 0)):
         (variant,) = row_plan(data_type, 3, cols, addresses, shared_bytes).variants
         return variant
 
-    assert keep(DataType.kFloat, 1024)[:3] == (Keep.REGISTERS, 4, True)
-    assert keep(DataType.kFloat, 1024).packs == 8
-    assert keep(DataType.kFloat, 33) == (Keep.REGISTERS, 1, True, 8, 6)
-    assert keep(DataType.kBFloat16, 9) == (Keep.REGISTERS, 1, True, 8, 2)
-    assert keep(DataType.kBFloat16, 12)[1:] == (4, True, 4, 1)
-    assert keep(DataType.kDouble, 126) == (Keep.REGISTERS, 2, True, 8, 8)
-    assert not keep(DataType.kFloat, 1024, addresses=(0, 4)).aligned
-    assert keep(DataType.kFloat, 1025) == (Keep.SHARED, 1, True, BLOCK_THREADS // 2, 0)
-    assert keep(DataType.kFloat, 2049) == (Keep.SHARED, 1, True, BLOCK_THREADS, 0)
-    assert keep(DataType.kFloat, 8201).keep is keep(DataType.kBFloat16, 8200).keep is Keep.SHARED
-    assert keep(DataType.kFloat, 50_257).row_threads == 2 * BLOCK_THREADS
-    assert keep(DataType.kFloat, 50_257).keep is Keep.LOADED
-    assert keep(DataType.kDouble, 20_000).keep is Keep.SHARED
-    assert keep(DataType.kFloat, 50_257, 100 * 1024).keep is Keep.NOWHERE
-    assert keep(DataType.kBFloat16, 50_257, 100 * 1024).keep is Keep.LOADED  # two blocks on a multiprocessor
-    assert keep(DataType.kFloat, 1025, addresses=(0, 0, 0)).keep is Keep.LOADED
-    assert keep(DataType.kFloat, 31_000, addresses=(0, 0, 0)).keep is Keep.NOWHERE  # two operands
-    assert keep(DataType.kFloat, 1023, addresses=(0, 0, 0)) == (Keep.LOADED, 1, True, 32, 0)
-    assert keep(DataType.kFloat, 1022, addresses=(0, 0, 0)).keep is Keep.REGISTERS
-    assert keep(DataType.kBFloat16, 1023, addresses=(0, 0, 0)) == (Keep.REGISTERS, 1, True, 32, 32)
+    assert variant(DataType.kFloat, 1024)[:3] == (RowStorage.REGISTERS, 4, True)
+    assert variant(DataType.kFloat, 1024).packs == 8
+    assert variant(DataType.kFloat, 33) == (RowStorage.REGISTERS, 1, True, 8, 6)
+    assert variant(DataType.kBFloat16, 9) == (RowStorage.REGISTERS, 1, True, 8, 2)
+    assert variant(DataType.kBFloat16, 12)[1:] == (4, True, 4, 1)
+    assert variant(DataType.kDouble, 126) == (RowStorage.REGISTERS, 2, True, 8, 8)
+    assert not variant(DataType.kFloat, 1024, addresses=(0, 4)).aligned
+    assert variant(DataType.kFloat, 1025) == (RowStorage.SHARED, 1, True, BLOCK_THREADS // 2, 0)
+    assert variant(DataType.kFloat, 2049) == (RowStorage.SHARED, 1, True, BLOCK_THREADS, 0)
+    assert variant(DataType.kFloat, 8201).storage is variant(DataType.kBFloat16, 8200).storage is RowStorage.SHARED
+    assert variant(DataType.kFloat, 50_257).row_threads == 2 * BLOCK_THREADS
+    assert variant(DataType.kFloat, 50_257).storage is RowStorage.LOADED
+    assert variant(DataType.kDouble, 20_000).storage is RowStorage.SHARED
+    assert variant(DataType.kFloat, 50_257, 100 * 1024).storage is RowStorage.NOWHERE
+    assert (
+        variant(DataType.kBFloat16, 50_257, 100 * 1024).storage is RowStorage.LOADED
+    )  # two blocks on a multiprocessor
+    assert variant(DataType.kFloat, 1025, addresses=(0, 0, 0)).storage is RowStorage.LOADED
+    assert variant(DataType.kFloat, 31_000, addresses=(0, 0, 0)).storage is RowStorage.NOWHERE  # two operands
+    assert variant(DataType.kFloat, 1023, addresses=(0, 0, 0)) == (RowStorage.LOADED, 1, True, 32, 0)
+    assert variant(DataType.kFloat, 1022, addresses=(0, 0, 0)).storage is RowStorage.REGISTERS
+    assert variant(DataType.kBFloat16, 1023, addresses=(0, 0, 0)) == (RowStorage.REGISTERS, 1, True, 32, 32)
 
 
 @pytest.mark.parametrize("data_type", [DataType.kFloat, DataType.kBFloat16, DataType.kDouble], ids=str)

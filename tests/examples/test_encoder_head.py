@@ -72,7 +72,7 @@ def test_the_command(capsys, tmp_path):
     ("text", "words"), [("one line\n", "labelled.tsv, line 1 has no tab"), ("a\tx\n", "there is one class alone")]
 )
 def test_what_cannot_be_learnt(capsys, tmp_path, text, words, monkeypatch):
-    monkeypatch.setattr(model, "Model", lambda device_type: None)
+    monkeypatch.setattr(model, "Model", lambda device_type, otherwise: None)
     (tmp_path / "labelled.tsv").write_text(text)
     assert command.main(["--train", str(tmp_path / "labelled.tsv"), "a sentence"]) == 1
     assert words in capsys.readouterr().err

@@ -132,12 +132,20 @@ def test_indices_outside_are_the_errors_of_gather(mode, device, rng):
         assert str(found.value) == str(expected.value)
 
 
-def test_strided_and_broadcast_operands(rng, compare):
+PARTS = {
+    "steps": lambda x: x[:, :, ::2],
+    "end": lambda x: x[:, :, 40:],
+    "repeated": lambda x: np.broadcast_to(x[:, :1, :40], (6, 5, 40)),
+    "transposed": lambda x: x.T[:40].T,
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_strided_and_broadcast_operands(part, rng, compare):
     x, y = rng.random((6, 5, 80), np.float32), rng.random((6, 1, 40), np.float32)
     a = np.repeat(rng.integers(0, 40, (6, 5, 1)), 2, -1)[..., :1]
-    for part in (x[:, :, ::2], x[:, :, 40:], np.broadcast_to(x[:, :1, :40], (6, 5, 40)), x.T[:40].T):
-        compare(lambda x, y, a: chosen(x * y - mean(x * y), a), part, y, a)
-        compare(lambda x, y, a: x * y - chosen(x * y, a), part, y, a)
+    compare(lambda x, y, a: chosen(x * y - mean(x * y), a), PARTS[part](x), y, a)
+    compare(lambda x, y, a: x * y - chosen(x * y, a), PARTS[part](x), y, a)
     compare(lambda x, y, a: chosen(x * y, a), x[:, :1, :40], rng.random((5, 40), np.float32), a)
 
 

@@ -116,15 +116,21 @@ def test_numbers_are_words_of_a_launch(device, rng):
         assert bits(host(fused(x, rate))) == bits(host(ops.mul(ops.sub(x, mean(x)), rate)))
 
 
-def test_what_is_not_finite_and_zeros_of_both_signs(device, rng, compare):
-    x, w, b = drawn(rng, "xwb", 9, 100)
+EXTREMES = lambda x: (x - ops.max(x, -1, keepdims=True), ops.min(x, -1), ops.max(x, -1)), "x"
+
+
+@pytest.mark.parametrize(
+    "given", [*(FUNCTIONS[name] for name in ("layer norm", "normalised", "range", "scaled softmax")), EXTREMES]
+)
+def test_what_is_not_finite_and_zeros_of_both_signs(given, device, rng, compare):
+    (function, kinds), (x, w, b) = given, drawn(rng, "xwb", 9, 100)
     x[0, 3], x[1, 5], x[2, 7:9], x[3] = np.nan, np.inf, (np.inf, -np.inf), 0
     x[4] = np.where(rng.random(100) < 0.5, -0.0, 0.0)
-    for name in ("layer norm", "normalised", "range", "scaled softmax"):
-        function, kinds = FUNCTIONS[name]
-        arrays = (x, w, b)[: len(kinds)] if "m" not in kinds else (x, x)
-        compare(function, *(placed(device, one) for one in arrays))
+    arrays = (x, w, b)[: len(kinds)] if "m" not in kinds else (x, x)
+    compare(function, *(placed(device, one) for one in arrays))
+
+
+def test_sums_that_overflow(device, compare):
     large = np.full((4, 600), 1e308) * np.array([[1], [1e-3], [1], [-1]])  # the sums overflow, the means do not
     compare(lambda x: mean(x) * 0.5 + x * 0.0, placed(device, large))
     assert np.isfinite(host(ep.fuse(lambda x: mean(x) * 0.5 + x * 0.0)(placed(device, large)))).all()
-    compare(lambda x: (x - ops.max(x, -1, keepdims=True), ops.min(x, -1), ops.max(x, -1)), placed(device, x))

@@ -187,42 +187,49 @@ def test_calls_that_change_nothing_record_nothing(device, rng):
 
     program = Repeated(device, function, [x])
     assert program.num_launches <= 2
-    for name in ("sum", "mean", "prod", "max", "min"):
-        reduce = getattr(ops, name)
-        whole = Repeated(
-            device, lambda x, reduce=reduce: [ops.exp(reduce(x.reshape((4, 1, 5, 1)), (1, 3))), reduce(x, -1)], [x]
-        )
-        assert whole.num_launches <= 2
-        found, rest = whole(x)
-        np.testing.assert_allclose(found, np.exp(x), rtol=1e-5)
-        np.testing.assert_allclose(rest, reduce(x, -1), rtol=1e-5)
     total = Repeated(device, lambda x: [ops.sum(ops.cast(x, "int8")[:, :1], 1)], [x])  # of int64
     np.testing.assert_array_equal(total(x)[0], x[:, 0].astype(np.int8))
 
 
-def test_maps_are_computed_by_the_one_kernel_that_reads_them(device, rng):
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min"])
+def test_reductions_of_one_element_record_nothing(name, device, rng):
+    x, reduce = rng.standard_normal((4, 5), np.float32), getattr(ops, name)
+    whole = Repeated(device, lambda x: [ops.exp(reduce(x.reshape((4, 1, 5, 1)), (1, 3))), reduce(x, -1)], [x])
+    assert whole.num_launches <= 2
+    found, rest = whole(x)
+    np.testing.assert_allclose(found, np.exp(x), rtol=1e-5)
+    np.testing.assert_allclose(rest, reduce(x, -1), rtol=1e-5)
+
+
+def late(x, y, w):
+    early = ops.exp(x) * y - 1.0
+    return ops.softmax(mm(x, w)) * early + early
+
+
+def read_by_several(x, y, w):
+    early = ops.exp(x) * y - 1.0
+    return ops.softmax(mm(x, w)) * early, ops.softmax(mm(ops.tanh(mm(y, w)), w)) + early
+
+
+def with_results(x, y, w):
+    early = ops.exp(x)
+    return early, ops.softmax(mm(x, w)) * (early - y)
+
+
+def of_rows(x, y, w):
+    early = ops.sum(x * y, -1, keepdims=True)
+    return ops.softmax(mm(x, w)) * ops.tanh(early)
+
+
+@pytest.mark.parametrize(("function", "kernels"), [(late, 1), (read_by_several, 4), (with_results, 2), (of_rows, 2)])
+def test_maps_are_computed_by_the_one_kernel_that_reads_them(function, kernels, device, rng):
     """And not by an earlier one, which would write them; unless they are results, or several kernels read them."""
     x, y, w = (rng.standard_normal(shape, np.float32) for shape in ((6, 5), (6, 5), (5, 5)))
+    kinds = check(device, function, (x, y, w), [])
+    assert sum(kind.split()[0] in ("map", "row") for kind in kinds) <= kernels
 
-    def late(x, y, w):
-        early = ops.exp(x) * y - 1.0
-        return ops.softmax(mm(x, w)) * early + early
 
-    def several(x, y, w):
-        early = ops.exp(x) * y - 1.0
-        return ops.softmax(mm(x, w)) * early, ops.softmax(mm(ops.tanh(mm(y, w)), w)) + early
-
-    def result(x, y, w):
-        early = ops.exp(x)
-        return early, ops.softmax(mm(x, w)) * (early - y)
-
-    def rows(x, y, w):
-        early = ops.sum(x * y, -1, keepdims=True)
-        return ops.softmax(mm(x, w)) * ops.tanh(early)
-
-    for function, kernels in ((late, 1), (several, 4), (result, 2), (rows, 2)):
-        kinds = check(device, function, (x, y, w), [])
-        assert sum(kind.split()[0] in ("map", "row") for kind in kinds) <= kernels
+def test_maps_of_wide_rows_of_chosen_rows_and_of_many_arrays(device, rng):
     wide, at = rng.standard_normal((6, 32), np.float32), np.array([3, 1, 5, 0, 0, 2])
     square = rng.standard_normal((32, 32), np.float32)
     check(device, lambda x, w: ops.softmax(mm(ops.tanh(x), w)) * (x - 1.0), (wide, square), [])

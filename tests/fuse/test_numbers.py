@@ -9,10 +9,10 @@ import ep
 from ep import UnsupportedPrimitiveError
 from ep.include.number_kind import FLOATS, INTEGERS
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops import copy_to_host as host
-from ep.ops.names import function_name, parameter_name
+from ep.ops.names import parameter_name
 from ep.testing.samples import samples, sized
 from tests.fuse.placing import placed
 from tests.fuse.test_random_graphs import bits

@@ -26,7 +26,7 @@ def test_the_bits_of_the_operators_one_by_one(name, device, rng):
             return ops.where(more == more, more, more), more
 
         fused = ep.fuse(padded)
-        assert "map kernel of pad equal where" in fused.explain(x)
+        assert "map kernel of gather equal where" in fused.explain(x)
         check(several(fused(x)), several(padded(x)), "")
 
 

@@ -10,7 +10,7 @@ import pytest
 from ep import DeviceType, ops
 from ep.common.arrays.on_device import arrays_on
 from ep.expressions.folding import FoldingTrace, Folds
-from ep.expressions.memory import Arena
+from ep.expressions.named_program import NamedProgram
 from ep.expressions.program import Program
 from ep.ops.kernels import PreparedKernel
 from ep.testing.device_under_test import DeviceUnderTest
@@ -30,12 +30,13 @@ class Repeated:
         trace = FoldingTrace(self._base, "a test", Folds())
         lazy = [trace.give(None, one.shape, one.dtype) for one in given]
         results = function(*lazy, *(trace.hold(one, changes=True) for one in held))
-        self._given = [one.node.position for one in lazy]
         self.num_folded = trace.num_folded
-        self._program = Program(trace, [one.node.position for one in results], has_memory=True)
+        named = [dict(zip(map(str, range(len(some))), some, strict=True)) for some in (lazy, results)]
+        self._named = NamedProgram(trace, *named, [], [], round_each=True)
         trace.end()
-        self.num_launches, self.num_bytes = self._program.num_launches, self._program.lowered.memory.num_bytes
-        self._arena, self._calls = Arena(self._base), 0
+        program = self._named.program
+        self.num_launches, self.num_bytes = program.num_launches, program.lowered.memory.num_bytes
+        self._calls = 0
 
     def __call__(self, *given):
         """Return the results, on the host."""
@@ -45,14 +46,11 @@ class Repeated:
 
     def run(self, arrays):
         """Return the results for arrays of the device."""
-        found = self._program.repeated(self._base, arrays, self._arena)
-        if found is None:
-            found = self._program.run(self._base, dict(zip(self._given, arrays, strict=True)), {}, self._arena)
-        return found
+        return self._named.run(self._base, dict(zip(self._named.given, arrays, strict=True)))
 
     def is_repeated(self):
         """Whether the last call took few functions of Python; devices other than the CPU may decide."""
-        return self._calls <= 60 + 2 * len(self._given) or self._device.type is not DeviceType.kCPU
+        return self._calls <= 60 + 2 * len(self._named.given) or self._device.type is not DeviceType.kCPU
 
 
 def test_hundreds_of_inputs_and_results(device, rng):
@@ -275,5 +273,5 @@ def test_the_plan_of_a_program_is_shown():
     lines = str(Program(trace, [one.node.position for one in results]).plan).splitlines()
     trace.end()
     kinds = [re.split("[.(]", line.rpartition(" = ")[2])[0] for line in lines]
-    assert {"Expression", "ArgSort", "BatchGather", "check", "empty"} <= {*kinds}
+    assert {"kernel of tanh add", "ArgSort", "BatchGather", "check", "empty"} <= {*kinds}
     assert any(line.endswith(", 7, 'raise')") for line in lines)

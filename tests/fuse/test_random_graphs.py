@@ -6,10 +6,9 @@ import pytest
 import ep
 from ep import DataType, UnsupportedPrimitiveError
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.include.primitive.unary_op import UnaryOp
 from ep.ops import copy_to_host as host
-from ep.ops.names import function_name
 from tests.fuse.placing import placed
 
 TYPES = [

@@ -48,7 +48,7 @@ def test_steps_one_after_another(device, rng, steps, backwards):
         assert one.dtype == np.float32
         np.testing.assert_allclose(one, wanted, rtol=1e-5, atol=1e-5)
     fused = ep.fuse(walked)
-    assert f"operator of {'1 step' if steps == 1 else f'{steps} steps'} " in fused.explain(*arrays)
+    assert f"operator of {'1 step' if steps == 1 else f'{steps} steps'};" in fused.explain(*arrays)
     for one, wanted in zip(fused(*arrays), found, strict=True):
         np.testing.assert_array_equal(host(one), wanted)
     for one, wanted in zip(arrays, given, strict=True):

@@ -73,7 +73,7 @@ def test_gradients_of_gathers(axis, batch, of_indices, device, rng):
     for mode, low, high in (("raise", 0, size), ("wrap_negative", -size, size), ("clip", -9, 20), ("zero", -9, 20)):
         arrays = [placed(device, one) for one in (dy, scale, rng.integers(low, high, of_indices))]
         of_mode = lambda *arrays, mode=mode: gradient(*arrays, mode)  # noqa: E731
-        compare(ep.fuse(of_mode), of_mode, "reduce kernel of mul gather_grad", *arrays)
+        compare(ep.fuse(of_mode), of_mode, "reduce kernel of mul segment_sum", *arrays)
     wrong = np.zeros(of_indices, np.int64)
     wrong[0] = size
     with pytest.raises(IndexError, match=r"indices(\.flat)?\[0"):

@@ -1,4 +1,4 @@
-"""The 30 contracts: names, signatures, ops, and the checks of New before any look-up."""
+"""The 31 contracts: names, signatures, ops, and the checks of New before any look-up."""
 
 import inspect
 import json
@@ -92,6 +92,10 @@ SIGNATURES = {  # interface: parameters of New, parameters of Launch
     ),
     "Reduce": ("op, data_type, max_num_dims", "stream, src_dims, src, axes, dst"),
     "ArgSort": ("op, data_type", "stream, outer_dim_size, sort_dim_size, inner_dim_size, num_places, x, places"),
+    "TreeEnsemble": (
+        "op, data_type",
+        "stream, num_rows, num_features, num_targets, num_words, num_trees, x, nodes, roots, out",
+    ),
     "Scan": ("op, data_type", "stream, outer_dim_size, scan_dim_size, inner_dim_size, src, dst"),
     "UnsortedSegmentSum": (
         "data_type, segment_ids_type",
@@ -124,7 +128,7 @@ def factory(name):
 def arguments(name):
     parameters = [part.split("=")[0] for part in SIGNATURES[name][0].split(", ") if part]
     ops = {"BroadcastElementwiseBinary": BinaryOp, "Reduce": ReduceOp, "Scan": ScanOp, "BatchScatter": ScatterOp}
-    ops["ArgSort"] = SortOrder
+    ops |= {"ArgSort": SortOrder, "TreeEnsemble": primitives.TreeAggregate}
     op = next(iter(ops[name])) if name in ops else UnaryOp.kRelu
     return {parameter: op if parameter == "op" else VALID[parameter] for parameter in parameters}
 
@@ -135,8 +139,8 @@ def spelled(function):
     return ", ".join(str(parameter.replace(annotation=parameter.empty)) for parameter in parameters)
 
 
-def test_there_are_30_interfaces():
-    assert len(SIGNATURES) == 30
+def test_there_are_31_interfaces():
+    assert len(SIGNATURES) == 31
     for name in SIGNATURES:
         assert factory(name).primitive is getattr(primitives, name)
         assert issubclass(factory(name).primitive, primitives.Primitive)

@@ -13,6 +13,8 @@ from ep.include.errors import (
     ArgumentIndexError,
     ArgumentTypeError,
     ArgumentValueError,
+    LackingError,
+    UnsupportedPrimitiveError,
 )
 
 KINDS = {ArgumentTypeError: TypeError, ArgumentValueError: ValueError, ArgumentIndexError: IndexError}
@@ -60,7 +62,10 @@ def test_parts_of_an_argument(name, renamed):
     assert Argument(name).renamed({"a": "x1", "a_dims": "x1.shape"}) == renamed
 
 
-@pytest.mark.parametrize("other", [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))])
+COPIES = [copy.copy, copy.deepcopy, lambda error: pickle.loads(pickle.dumps(error))]
+
+
+@pytest.mark.parametrize("other", COPIES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_copies_know_it_too(kind, other):
     error = overlap(kind)
@@ -72,6 +77,25 @@ def test_copies_know_it_too(kind, other):
     again.rename({"out": "y", "src": "x"})
     assert str(again).startswith("y[1] overlaps x in")
     assert str(error).startswith("out[1] overlaps src in")
+
+
+@pytest.mark.parametrize("other", COPIES)
+def test_copies_know_what_a_device_lacks(other):
+    step = LackingError("npu", ["no exp", UnsupportedPrimitiveError(lambda: "no relu")])
+    again = other(LackingError("npu", ["no relu", "no tanh", step, "no relu"]))
+    assert again.reasons == ["no relu", "no tanh", "no exp"]
+    head = 'npu lacks kernels; with otherwise="cpu", the CPU computes what needs them:'
+    assert str(again) == f"{head}\n  no relu\n  no tanh\n  no exp"
+
+
+@pytest.mark.parametrize("other", [*COPIES, lambda error: error])
+def test_a_message_that_is_found_when_it_is_read(other):
+    asked = []
+    error = UnsupportedPrimitiveError(lambda: asked.append(1) or "no relu")
+    assert not asked
+    found = other(error)
+    assert (str(found), repr(found)) == ("no relu", "UnsupportedPrimitiveError('no relu')")
+    assert asked == [1]
 
 
 def test_values_are_written_as_print_writes_them():

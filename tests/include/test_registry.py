@@ -234,13 +234,6 @@ def test_too_many_dims(toy):
         RequirePrimitive(*binary, 9)
 
 
-def test_malformed_dims_raise_where_a_factory_exists(toy):
-    register_primitive_factory(toy, CopyNdFactory)(ToyCopyNdFactory)
-    for wrong, error in ((-1, ValueError), (1.5, TypeError), (True, TypeError)):
-        with pytest.raises(error, match="max_num_dims"):
-            NewPrimitive(CopyNdFactory, toy, wrong)
-
-
 @pytest.mark.parametrize("new", [NewPrimitive, RequirePrimitive])
 def test_too_few_or_too_many_arguments_are_counted_by_name(toy, new):
     takes = "ElementwiseUnaryFactory takes op, src_type, dst_type, attr0, attr1: "

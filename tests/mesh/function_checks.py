@@ -9,7 +9,7 @@ from ep.mesh.world import world
 
 X = np.linspace(-3, 4, 60).reshape(3, 4, 5)
 INDICES = np.arange(45).reshape(3, 3, 5) * 7 % 4
-
+SCALE = np.array(0.025)
 ROWS = np.array([2, 0])
 PAIRS = np.stack([INDICES[0, :, 0] % 3, INDICES[0, :, 1]], -1)
 
@@ -47,6 +47,11 @@ FUNCTIONS = {
     "hypot": lambda m, x: m.hypot(x, 2.0),
     "logaddexp": lambda m, x: m.logaddexp(x, x * 2),
     "var": lambda m, x: m.var(x, axis=1),
+    "quantize": lambda m, x: (
+        m.dequantize(m.quantize(x, _of(m, SCALE), dtype="int8"), _of(m, SCALE))
+        if m is ep.ops
+        else np.clip(np.rint(x / SCALE), -128, 127) * SCALE
+    ),
     "layer_norm": lambda m, x: (
         m.layer_norm(x) if m is ep.ops else (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
     ),

@@ -4,10 +4,14 @@ import numpy as np
 import onnx
 from onnx import ModelProto, TensorProto, helper
 
+from ep.testing.references.tree_ensemble import random_trees
 from tests.onnx.test_loops import looped
 from tests.onnx.test_models import model_of
+from tests.onnx.trees import ML, by_nodes, members
+from tests.onnx.trees import model_of as trees_model
 
 F = TensorProto.FLOAT
+MICROSOFT = "com.microsoft"
 INTEGERS = (-(2**63), -(2**31), -1, 0, 1, 2, 7, 2**31 - 1, 2**62, 2**63 - 1)
 REALS = (float("nan"), float("inf"), -1.0, 0.0, 1e-40, 3e38)
 
@@ -87,14 +91,77 @@ def functions():
     )
 
 
+def quantized(rng):
+    """Return a model of nodes on quantized numbers, of ONNX and of ONNX Runtime."""
+    nodes = [
+        ("QuantizeLinear", ["x", "xs", "xz"], ["q"], {"axis": 1}),
+        ("DequantizeLinear", ["q", "xs", "xz"], ["d"], {"axis": -3}),
+        ("DynamicQuantizeLinear", ["d"], ["dq", "ds", "dz"]),
+        ("ConvInteger", ["dq", "w", "dz", "wz"], ["sums"], {"pads": [1, 1, 1, 1], "group": 1}),
+        ("Cast", ["sums"], ["wide"], {"to": F}),
+        ("Mul", ["wide", "ds"], ["real"]),
+        ("QuantizeLinear", ["real", "s", "z"], ["a"]),
+        ("QLinearConv", ["a", "s", "z", "w4", "cs", "wz", "s", "z", "bias"], ["c"], {"strides": [2, 1]}),
+        ("Reshape", ["c", "rows"], ["r"]),
+        ("QLinearMatMul", ["r", "s", "z", "m", "ms", "mz", "s", "z"], ["p"]),
+        ("MatMulInteger", ["p", "m", "z"], ["i"]),
+        ("DequantizeLinear", ["i", "s"], ["f"]),
+        ("DynamicQuantizeMatMul", ["f", "m", "ms", "mz", "five"], ["g"], {"domain": MICROSOFT}),
+        ("QuantizeLinear", ["g", "s", "z"], ["u"]),
+        ("QLinearAdd", ["u", "s", "z", "p", "s", "z", "s", "z"], ["v"], {"domain": MICROSOFT}),
+        ("QGemm", ["v", "s", "z", "m", "ms", "mz"], ["h"], {"domain": MICROSOFT, "transB": 1}),
+        ("Reshape", ["h", "steps"], ["t"]),
+        (
+            "DynamicQuantizeLSTM",
+            ["t", "lw", "lr", "", "", "", "", "", "ls", "lz", "ls", "lz"],
+            ["y"],
+            {"domain": MICROSOFT, "hidden_size": 3, "direction": "forward"},
+        ),
+    ]
+    byte, real = np.uint8, np.float32
+    constants = [("xs", rng.random(3, real) + 0.5), ("xz", byte([3, 128, 0])), ("s", real(0.1)), ("z", byte(7))]
+    constants += [("w", rng.integers(-99, 99, (4, 3, 3, 3)).astype(np.int8)), ("wz", np.int8([1, 0, 2, 3]))]
+    constants += [("w4", rng.integers(-99, 99, (4, 4, 1, 2)).astype(np.int8)), ("cs", rng.random(4, real) + 0.1)]
+    constants += [("bias", np.int32([1, 2, 3, 4])), ("rows", np.array([-1, 5])), ("steps", np.array([-1, 1, 5]))]
+    constants += [("m", rng.integers(-99, 99, (5, 5)).astype(np.int8)), ("ms", rng.random(5, real) + 0.1)]
+    constants += [("mz", np.int8([1, 2, 0, -1, 5])), ("five", rng.random(5, real)), ("ls", real([0.01]))]
+    constants += [("lw", rng.integers(-99, 99, (1, 5, 12)).astype(np.int8)), ("lz", np.int8([0]))]
+    constants += [("lr", rng.integers(-99, 99, (1, 3, 12)).astype(np.int8))]
+    model = model_of(nodes, [("x", ("batch", 3, 6, 6))], [("y", ("steps", 1, 1, 3))], constants)
+    model.opset_import.append(helper.make_opsetid(MICROSOFT, 1))
+    return model
+
+
+def trees(rng):
+    """Return models of trees: a classifier of strings, whose scores are maps, and an ensemble with sets of members."""
+    nodes, roots = random_trees(rng, np.float32, (9, 5, 3), 3)  # some leaf has a weight
+    given = by_nodes(nodes, roots, "class") | {"base_values": [0.5, 0.0, -0.5], "post_transform": "SOFTMAX"}
+    first = helper.make_node("Scaler", ["x"], ["s"], offset=[1.0], scale=[0.5, 1.0, 2.0], domain=ML)
+    named = {"classlabels_strings": ["a", "b", "c"]}
+    second = helper.make_node("TreeEnsembleClassifier", ["s"], ["label", "p"], domain=ML, **given, **named)
+    third = helper.make_node("ZipMap", ["p"], ["maps"], domain=ML, **named)
+    kind = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(F, None))
+    x = helper.make_tensor_value_info("x", F, ["rows", 3])
+    outputs = [helper.make_tensor_value_info("label", TensorProto.STRING, ["rows"])]
+    outputs.append(helper.make_value_info("maps", helper.make_sequence_type_proto(kind)))
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(ML, 3)]
+    graph = helper.make_graph([first, second, third], "g", [x], outputs)
+    classifier = helper.make_model(graph, opset_imports=opsets, ir_version=10)
+    return [classifier, trees_model("TreeEnsemble", members([[1.0, 2.5], [-3.0], [7.0, 1.0]]))]
+
+
 def models(rng):
     """Return the contents of models of many kinds of nodes."""
-    return [one.SerializeToString() for one in (branching(rng), looped(), windows(rng), functions())]
+    every = (branching(rng), looped(), windows(rng), functions(), quantized(rng), *trees(rng))
+    return [one.SerializeToString() for one in every]
 
 
-def damaged(rng, count):
-    """Yield the contents of damaged models, by turns with other bytes and with other fields."""
-    contents = models(rng)
+def damaged(rng, count, contents=None):
+    """Yield the contents of damaged models, by turns with other bytes and with other fields.
+
+    contents: of the models; all by default.
+    """
+    contents = contents or models(rng)
     for number in range(count):
         change = with_other_bytes if number % 2 else with_other_fields
         yield change(rng, contents[rng.integers(0, len(contents))])

@@ -200,6 +200,9 @@ def test_arrays_without_weak_references(rng):
             made.values = array.copy()
             return made
 
+        def as_buffer(self, value, argument):
+            return value
+
     constants, values = Constants(), rng.standard_normal((3, 4))
     for _ in range(2):
         np.testing.assert_array_equal(constants.placed(Elsewhere(), values).values, values)

@@ -51,6 +51,17 @@ def test_damaged_models_do_not_crash():
     assert ran
 
 
+def test_damaged_trees_do_not_crash(rng):
+    """If a damaged file still is a model, its trees are: walks end in leaves, and read features that there are."""
+    contents, ran = [one.SerializeToString() for one in damage.trees(rng)], 0
+    x = rng.standard_normal((11, 3)).astype(np.float32)
+    for one in damage.damaged(rng, 200, contents):
+        with contextlib.suppress(ValueError, TypeError, IndexError, NotImplementedError, OverflowError, MemoryError):
+            ep.onnx.load(one).run(None, {"x": x})
+            ran += 1
+    assert ran
+
+
 def test_sizes_that_contradict_each_other_before_a_function(rng):
     """ONNX would infer negative sizes from them, and end the process, while it replaces the function."""
     model = damage.windows(rng)

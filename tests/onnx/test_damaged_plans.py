@@ -157,7 +157,7 @@ def test_signatures_that_are_damaged(kept):
     assert not is_read()
     (file,) = CACHE.folder().glob(f"inputs.{model._source.digest}-*.plan")
     contents, signatures = file.read_bytes(), (model.inputs, model.outputs)
-    for wrong in (b"", b"[]", b"[" * 10**5, b'[[["i", "kFloat"]], []]', b'[[["i", "x", [7]]], []]'):
+    for wrong in (b"", b"[]", b"[" * 10**5, b'[[["i", "kFloat"]], []]', b'[[["i", "x", [7]]], [], {}]', b"[[], [], 3]"):
         CACHE.write(file.name, wrong)
         again, is_read = loaded(path)
         assert is_read()

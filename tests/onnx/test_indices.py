@@ -5,9 +5,10 @@ import operator
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 import ep.onnx
+from ep.common.arrays import host_indices
 
 REDUCTIONS = {"none": lambda _, new: new, "add": operator.add, "mul": operator.mul, "max": max, "min": min}
 
@@ -82,6 +83,34 @@ def test_places_that_there_are_not():
             run("ScatterElements", [x, np.array([[place]]), update])
     with pytest.raises(ep.onnx.UnsupportedError, match="reduction is mean; it must be one of none, add"):
         run("ScatterElements", [x, np.array([[0]]), update], reduction="mean")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+@pytest.mark.parametrize("computed", [False, True])
+def test_indices_from_the_end_are_counted_by_compiled_code(monkeypatch, rng, computed, dtype):
+    """Repeated runs need no pass of NumPy for them, whether they are given or computed; others are refused."""
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    infos = [helper.make_tensor_value_info(name, *one) for name, one in {
+        "x": (TensorProto.FLOAT, (7,)), "i": (kind, (5003,)), "u": (TensorProto.FLOAT, (5003,)),
+        "y": (TensorProto.FLOAT, (7,))}.items()]  # fmt: skip
+    nodes = [
+        helper.make_node("Neg" if computed else "Identity", ["i"], ["j"]),
+        helper.make_node("ScatterElements", ["x", "j", "u"], ["y"], reduction="add"),
+    ]
+    graph = helper.make_graph(nodes, "counted", infos[:3], infos[3:])
+    model = ep.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9))
+    x, i, u = np.zeros(7, np.float32), rng.integers(-7, 7, 5003).astype(dtype), np.ones(5003, np.float32)
+    if computed:
+        i = np.where(i == -7, 0, i)
+    expected = np.bincount((-i if computed else i) % 7, minlength=7)
+    for _ in range(2):
+        np.testing.assert_array_equal(model(x, i, u)[0], expected)
+    with monkeypatch.context() as patch:
+        patch.setitem(host_indices.RESOLVERS, "wrap_negative", None)
+        np.testing.assert_array_equal(model(x, i, u)[0], expected)
+    i[5001] = -8 * (1 - 2 * computed)
+    with pytest.raises(IndexError, match=r"indices\[5001\] is -8; the axis holds -7 \.\.\. 6"):
+        model(x, i, u)
 
 
 @pytest.mark.parametrize(("name", "index"), [("GatherElements", [[0, 3]]), ("GatherND", [[0, 3]])])

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ep.cpu.device_manager import CACHE
+from ep.expressions.named_program import NamedProgram
 from ep.include import additions
-from ep.onnx.planned import Planned
 from tests.onnx.kept import loaded, run_once, written
 
 
@@ -43,8 +43,8 @@ def test_a_process_with_other_kernels_runs_a_new_plan_once(tmp_path, gathered, m
     model, given, *_ = gathered
     path = written(tmp_path, model)
     monkeypatch.setattr(additions, "_ADDED", ["package.kernel"])
-    calls, run = [], Planned.run
-    monkeypatch.setattr(Planned, "run", lambda *args: calls.append(args) or run(*args))
+    calls, computed = [], NamedProgram.computed
+    monkeypatch.setattr(NamedProgram, "computed", lambda *args: calls.append(args) or computed(*args))
     loaded(path)[0](**given)
     assert len(calls) == 1
 

@@ -24,8 +24,13 @@ def n(*values):
 
 
 X, ROWS = f(3, 5), f(3, 2, 4)
+HALF, NO_POINTS = np.float32(0.5), (np.uint8(0), np.int8(0))
 FINITE = np.float32(np.finfo(np.float32).max)
 POOLED = {"kernel_shape": [2], "strides": [2]}
+
+
+def of_bytes(dtype, *shape):
+    return R.integers(-9, 9, shape).astype(dtype)
 
 
 def gates(count):
@@ -60,12 +65,33 @@ CASES = {
     ),
     "Clip": ({"input": X}, {"min": -FINITE, "max": FINITE}, {}),
     "Conv": ({"X": f(1, 3, 7), "W": f(2, 3, 3)}, {"B": np.zeros(2, np.float32)}, {}),
+    "ConvInteger": (
+        {"x": of_bytes("u1", 1, 3, 7), "w": of_bytes("i1", 2, 3, 3)},
+        dict(zip(("x_zero_point", "w_zero_point"), NO_POINTS, strict=True)),
+        {},
+    ),
     "ConvTranspose": ({"X": f(1, 3, 7), "W": f(3, 2, 3)}, {"B": np.zeros(2, np.float32)}, {}),
+    "DequantizeLinear": ({"x": of_bytes("u1", 3, 5), "x_scale": HALF}, {"x_zero_point": NO_POINTS[0]}, {}),
     "Dropout": ({"data": X}, {"ratio": np.float32(0.5), "training_mode": np.array(False)}, {}),
     "GRU": (gates(3), of_gates(3), {"hidden_size": 2}),
     "Gemm": ({"A": f(3, 5), "B": f(5, 2)}, {"C": np.zeros((3, 2), np.float32)}, {}),
     "GroupNormalization": ({"X": f(2, 4, 3), "scale": f(4), "bias": f(4)}, {}, {"num_groups": 2}),
     "LSTM": (gates(4), of_gates(4), {"hidden_size": 2}),
+    "MatMulInteger": (
+        {"A": of_bytes("u1", 3, 5), "B": of_bytes("i1", 5, 2)},
+        dict(zip(("a_zero_point", "b_zero_point"), NO_POINTS, strict=True)),
+        {},
+    ),
+    "QLinearConv": (
+        {
+            **{"x": of_bytes("u1", 1, 3, 7), "x_scale": HALF, "x_zero_point": np.uint8(3)},
+            **{"w": of_bytes("i1", 2, 3, 3), "w_scale": HALF, "w_zero_point": np.int8(1)},
+            **{"y_scale": np.float32(9), "y_zero_point": np.uint8(99)},
+        },
+        {"B": np.zeros(2, np.int32)},
+        {},
+    ),
+    "QuantizeLinear": ({"x": X, "y_scale": HALF}, {"y_zero_point": NO_POINTS[0]}, {}),
     "LayerNormalization": ({"X": X, "Scale": f(5)}, {"B": np.zeros(5, np.float32)}, {}),
     "MaxPool": ({"X": f(1, 3, 7)}, {}, POOLED),
     "LinearAttention": (

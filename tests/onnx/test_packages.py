@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, numpy_helper
 
 import ep.onnx
-from benchmarks import models
+from benchmarks import models, runtimes
 from examples import file_types
 from examples.encoder import model as encoder
 
@@ -32,7 +32,7 @@ def test_each_package_is_listed():
 
 def session_of(path):
     pytest.importorskip("onnxruntime")
-    return models.session_of(path, 1)
+    return runtimes.session_of(path, 1)
 
 
 @pytest.mark.parametrize("model", models.MODELS, ids=lambda one: one.what)

@@ -265,5 +265,5 @@ def test_models_of_many_sizes_share_memory(rng):
     model = ep.onnx.load(model_of(nodes, [("h0", ("n", 7))], [("h5", ("n", 7))], weights))
     for rows in range(1, 20):
         model(h0=np.ones((rows, 7), np.float32))
-    (arena,) = model._stored.planner._arenas
+    (arena,) = model._stored.planner._known.arenas
     assert arena.num_bytes < 19 * 7 * 4 * 4

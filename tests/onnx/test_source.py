@@ -7,8 +7,8 @@ import pytest
 
 import ep.onnx
 from ep.common.arrays.on_device import arrays_on
-from ep.expressions.memory import Arenas
-from ep.expressions.runs import Runs
+from ep.expressions.folding import FoldingTrace, Folds
+from ep.expressions.named_program import NamedProgram
 from ep.include.device_type import DeviceType
 from tests.onnx.test_models import model_of
 
@@ -37,21 +37,16 @@ def test_a_model_has_no_reference_to_its_proto():
 
 
 def test_a_plan_that_another_thread_keeps_meanwhile():
-    kept = []
+    kept, base, x = [], arrays_on(DeviceType.kCPU), np.ones((3, 5), np.float32)
+    trace = FoldingTrace(base, "a graph", Folds())
+    given = trace.give(None, x.shape, x.dtype)
+    program = NamedProgram(trace, {"x": given}, {"y": ep.ops.exp(given)}, ["y"], [])
 
-    class Recorded:
-        whole = None
+    def keep(launches):
+        program.keep = None  # by another thread
+        kept.append(launches)
 
-        def outputs(self, base, given, arena):
-            return ()
-
-        def is_recorded(self, arena):
-            return True
-
-        def launches(self, arena):
-            runs._keep = None  # by another thread
-            return "launches"
-
-    runs = Runs(Recorded(), Arenas(), kept.append, at_once=True)
-    assert runs.outputs(arrays_on(DeviceType.kCPU), {}) == ()
-    assert kept == ["launches"]
+    program.kept_by(keep, at_once=True)
+    for _ in range(3):
+        np.testing.assert_array_equal(program.outputs(base, {"x": x})[0], ep.ops.exp(x))
+    assert [one.inputs for one in kept] == [["x"]]

@@ -359,7 +359,9 @@ def test_functions_are_loaded_where_no_other_thread_forks_or_compiles(tmp_path, 
 def test_constants_are_found_in_the_file_in_any_order():
     first, second, other = (np.arange(begin, begin + 16, dtype=np.float32) for begin in (0, 16, 99))
     contents = b"..." + first.tobytes() + b"." + second.tobytes()
-    packed, large = stored_plan.packed(stored_plan.Launches(b"", [], [], [], [second, first, other, first]), contents)
+    packed, large = stored_plan.packed(
+        stored_plan.Launches(bytes, [], [], [], [second, first, other, first]), b"", lambda: contents, {}
+    )
     (*_, constants, _), _, own = stored_plan.unpacked(packed)
     assert [(one.digest != "", one.is_file, one.offset) for one in constants] == [
         (True, False, 68),

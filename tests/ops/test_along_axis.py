@@ -72,11 +72,13 @@ def test_types_of_indices(data_type, device, rng):
     np.testing.assert_array_equal(got, taken(x, indices, 1))
 
 
-def test_sizes_of_one_are_repeated(device, rng):
-    for shape, axis, of_indices in (((5, 7), 0, (3, 1)), ((1, 7), 1, (4, 2)), ((1, 5, 7), 1, (3, 2, 1))):
-        x, indices = drawn(rng, shape, np.float32), rng.integers(0, shape[axis], of_indices)
-        got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices), axis))
-        np.testing.assert_array_equal(got, np.take_along_axis(x, indices, axis))
+@pytest.mark.parametrize(
+    ("shape", "axis", "of_indices"), [((5, 7), 0, (3, 1)), ((1, 7), 1, (4, 2)), ((1, 5, 7), 1, (3, 2, 1))]
+)
+def test_sizes_of_one_are_repeated(shape, axis, of_indices, device, rng):
+    x, indices = drawn(rng, shape, np.float32), rng.integers(0, shape[axis], of_indices)
+    got = host(ep.ops.take_along_axis(placed(device, x), placed(device, indices), axis))
+    np.testing.assert_array_equal(got, np.take_along_axis(x, indices, axis))
 
 
 def test_indices_out_of_range(device):
@@ -190,6 +192,54 @@ def test_types_that_are_scattered(data_type, reduction, device, rng):
     got, wanted = host(ep.ops.scatter(*given, 0, reduction)), scattered(x, indices, updates, 0, reduction)
     assert got.dtype == x.dtype
     np.testing.assert_allclose(got.astype(wanted.dtype), wanted, 1e-6 if data_type.dtype.kind == "c" else 0)
+
+
+REPEATED = [
+    ((7, 5), 0, (4, 1)),
+    ((7, 5), 1, (1, 4)),
+    ((3, 7, 5), 1, (1, 4, 1)),
+    ((3, 7, 5), 1, (3, 4, 1)),
+    ((3, 7, 5), 2, (1, 1, 4)),
+    ((3, 7, 5), 2, (3, 1, 4)),
+    ((3, 7, 5), 2, (1, 7, 4)),
+    ((3, 7, 5), 0, (4, 1, 5)),
+    ((3, 7, 5), 0, (4,)),
+    ((3, 7, 5), 1, (1,)),
+    ((3, 7, 1), 1, (3, 4, 1)),
+    ((1, 7, 5), 1, (1, 0, 1)),
+]
+"""Shapes of x, axes, and shapes of indices that are repeated to those of updates: 4 elements along the axis."""
+
+
+@pytest.mark.parametrize(("shape", "axis", "of_indices"), REPEATED)
+def test_indices_that_are_repeated(shape, axis, of_indices, device, rng):
+    """Rows have one index each, if all of their elements have the same one."""
+    whole = (*shape[:axis], 0 if 0 in of_indices else 4, *shape[axis + 1 :])
+    given = of_indices if len(of_indices) > 1 else (*of_indices, *[1] * (len(shape) - axis - 1))
+    x, updates = drawn(rng, shape, np.float32), drawn(rng, whole, np.float32)
+    indices = rng.integers(-shape[axis], shape[axis], given)
+    every = np.broadcast_to(indices, whole)
+    operands = [placed(device, item) for item in (x, indices, updates)]
+    for reduction in OPS:
+
+        def function(x, i, u, reduction=reduction):
+            i = ep.ops.expand(i, whole)
+            scattered = ep.ops.scatter(x, i, u, axis, reduction, mode="wrap_negative")
+            return scattered, ep.ops.take_along_axis(x, i, axis, mode="wrap_negative")
+
+        fused = ep.fuse(function)
+        for got in (function(*operands), *(fused(*operands) for _ in range(3))):
+            np.testing.assert_array_equal(host(got[0]), scattered(x, every, updates, axis, reduction))
+            np.testing.assert_array_equal(host(got[1]), taken(x, every, axis))
+
+
+def test_no_elements_are_moved_for_indices_of_rows(device, rng):
+    x, indices, updates = np.zeros((7, 5)), rng.integers(0, 7, (4, 1)), np.ones((4, 5))
+    function = ep.fuse(lambda x, i, u: ep.ops.scatter(x, ep.ops.expand(i, (4, 5)), u, 0, "add"))
+    said = str(function.explain(*(placed(device, item) for item in (x, indices, updates))))
+    assert "scatter_rows" in said
+    assert "permute" not in said
+    assert "expand" not in said
 
 
 def test_special_values_that_are_scattered(device):

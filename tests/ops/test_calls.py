@@ -46,6 +46,13 @@ def error_of(call):
     return type(caught.value), str(caught.value)
 
 
+FUNCTIONS = {
+    **{"conv": 2, "conv_integer": 2, "matmul": 4, "matmul_integer": 2, "ravel_multi_index": 5, "slice": 5},
+    **dict.fromkeys(("gather", "gather_grad", "log_softmax_grad", "scatter_rows", "softmax_grad"), 3),
+}
+"""The functions of Python that a repeated call of an operator runs, where they are more than one."""
+
+
 @pytest.mark.parametrize("case", CASES, ids=name_of)
 def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
     function = getattr(ep.ops, case.name)
@@ -60,7 +67,7 @@ def test_a_known_call_gives_what_an_unknown_one_gives(case, rng):
         expected = function(*read_anew(given), *case.args, **case.kwargs)
         for _ in range(2):  # the second call makes the list of launches
             same(function(*given, *case.args, **case.kwargs), expected)
-        assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= 10
+        assert functions_called(lambda: function(*given, *case.args, **case.kwargs)) <= FUNCTIONS.get(case.name, 1)
         for _ in range(2):
             same(function(*given, *case.args, **case.kwargs), expected)
         for one in inputs:  # a kept call does not keep the data
@@ -82,27 +89,14 @@ AT = np.array([3, 0, 1])
 RESULT = np.empty_like(X)
 
 FEW = {
-    "add": (1, lambda: ep.ops.add(X, X)),
-    "add_row": (1, lambda: ep.ops.add(X, X[0])),
-    "exp": (1, lambda: ep.ops.exp(X)),
     "number": (5, lambda: ep.ops.mul(X, 2.5)),
-    "attribute": (1, lambda: ep.ops.leaky_relu(X, 0.5)),
     "out": (1, lambda: ep.ops.add(X, X, out=RESULT)),
-    "cast": (1, lambda: ep.ops.cast(X, "float64")),
-    "sum": (1, lambda: ep.ops.sum(X, axis=1)),
     "where": (5, lambda: ep.ops.where(X > 0, X, 0.0)),
-    "slice": (5, lambda: ep.ops.slice(X, slice(1, 3), slice(0, 4))),
-    "permute": (1, lambda: ep.ops.permute(X, (1, 0))),
     "transpose": (1, lambda: ep.ops.transpose(X)),
-    "expand": (1, lambda: ep.ops.expand(X, 3, 4, 6)),
-    "softmax": (1, lambda: ep.ops.softmax(X)),
-    "concat": (1, lambda: ep.ops.concat([X, X])),
     "gather": (1, lambda: ep.ops.gather(X, AT)),
     "stack": (1, lambda: ep.ops.stack((X, X))),
-    "split": (1, lambda: ep.ops.split(X, 3, axis=1)),
     "scatter_rows": (1, lambda: ep.ops.scatter_rows(X, AT, X[:3])),
     "softmax_grad": (2, lambda: ep.ops.softmax_grad(y=X, dy=X)),
-    "matmul": (4, lambda: ep.ops.matmul(X, X, transpose_x2=True)),
     "var": (29, lambda: ep.ops.var(X, 1)),
 }
 
@@ -380,26 +374,6 @@ def test_a_call_leaves_no_references():
     last = weakref.ref(made)
     del made
     assert last() is None
-
-
-def test_threads():
-    inputs = [np.full((size, 3), size, np.float32) for size in range(1, 400)]
-    wrong = []
-
-    def work(first):
-        for x in inputs[first:] + inputs[:first]:
-            size = len(x)
-            for result, expected in (
-                (ep.ops.add(x, x), 2 * size),
-                (ep.ops.mul(x, float(size)), size * size),
-                (ep.ops.sub(x, x[0]), 0),
-                (ep.ops.slice(x, (0, 1)), size),
-            ):
-                if not (result == expected).all():
-                    wrong.append(size)
-
-    run_together(work, [(50 * place,) for place in range(8)])
-    assert not wrong
 
 
 def test_threads_with_indices():

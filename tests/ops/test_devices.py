@@ -92,7 +92,7 @@ def test_devices_without_operators(toy):
     DeviceManagerRegistry.RegisterDeviceManagerFactory(toy, Manager)
     with pytest.raises(ValueError, match="operators do not run on toy; they run on cpu, cuda"):
         ep.ops.copy_to_device([1], "toy")
-    with pytest.raises(ValueError, match="device 'gpu' is not known"):
+    with pytest.raises(ValueError, match="device_type 'gpu' is not known"):
         ep.ops.copy_to_device([1], "gpu")
 
 

@@ -5,10 +5,10 @@ import pytest
 
 import ep.ops
 from ep import BinaryOp, UnaryOp
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.ops.declare.operator import operators
 from ep.ops.gradients import has_gradient, vjp
-from ep.ops.names import function_name, parameter_name
+from ep.ops.names import parameter_name
 from tests.ops.gradient_cases import COMPLEX, DOMAINS, RULES, drawn
 from tests.ops.gradient_checks import call
 
@@ -281,7 +281,8 @@ def test_which_operators_have_none():
     }
     compared = {"equal", "not_equal", "less_than", "less_equal", "greater_than", "greater_equal"}
     of_places = {"argmax", "argmin", "argsort", "argtopk", "max_pool_labels", "one_hot", "ravel_multi_index"}
-    assert others - booleans - compared == {"all", "any", "zeta", *of_places}
+    of_integers = {"matmul_integer", "conv_integer"}
+    assert others - booleans - compared == {"all", "any", "tree_ensemble", "zeta", *of_places, *of_integers}
 
 
 ON_DEVICE = {

@@ -8,9 +8,8 @@ import pytest
 
 import ep.ops
 from ep import BinaryOp, UnaryOp
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.ops.gradients import vjp
-from ep.ops.names import function_name
 from tests.ops import window_references
 from tests.ops.gradient_cases import RULES, drawn, of_binary
 

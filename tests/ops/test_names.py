@@ -11,9 +11,8 @@ import pytest
 import ep
 import ep.ops
 from ep import BinaryOp, UnaryOp
-from ep.include.primitive.op_table import OPS, attributes_of
+from ep.include.primitive.op_table import OPS, attributes_of, function_name
 from ep.mesh import GlobalTensor, Placement
-from ep.ops.names import function_name
 from ep.sbp import Broadcast
 from tests.subprocesses import run
 

@@ -18,6 +18,7 @@ Y = X[::-1].copy()
 AT = np.zeros((2, 1), np.int64)
 HEADS, MASK = np.ones((2, 3, 3, 2), np.float32), np.ones(3, bool)
 ROW, COLUMN = X[0].copy(), X[:, :1].copy()
+QUANTIZED = np.uint8([[3, 0, 9], [255, 1, 7]])
 WRONG_AXES = (2, -3, 1.5, True, "0", np.float64(1), np.array(0.5), [0, 1.5], (0, 2), (1, True))
 WRONG_SHAPES = ((2, 2), (6, 1.5), (True, 6), "66", (7,), -3)
 NOT_NUMBERS = ("1", X, None)
@@ -140,6 +141,22 @@ CALLS = {
         },
         FLOATS,
     ),
+    "quantize": (
+        (X, ROW, None, None, 1, 0),
+        {
+            **{"x": [1j], "scale": [1j, X, X[:, :2], np.arange(3)], "zero_point": [ROW, np.uint8([1, 2])]},
+            **{"dtype": ("int32", "a", 3), "axis": (2, 1.5, None, True), "block_size": (-1, 1.5, None)},
+        },
+        FLOATS,
+    ),
+    "dequantize": (
+        (QUANTIZED, ROW, QUANTIZED[0].copy(), None, 1, 0),
+        {
+            **{"x": [1j, X], "scale": [1j, X, np.arange(3)], "zero_point": [ROW, np.uint8([1, 2]), np.int8([1, 2, 3])]},
+            **{"dtype": ("int32", "a", 3), "axis": (2, 1.5, None, True), "block_size": (-1, 1.5, None)},
+        },
+        (),
+    ),
     "layer_norm": (
         (X, ROW, ROW, -1, 1e-5),
         {"x": [1j], "weight": NOT_SCALES, "bias": NOT_SCALES, "axis": WRONG_AXES[:-2], "epsilon": ("1", 1j, X, None)},
@@ -173,9 +190,8 @@ CALLS = {
 }
 """For each function: arguments that it takes, wrong values of some of them, and the types of its operands."""
 _FAMILIES = ("composed", "shaped", "creation", "along_axis", "at_indices", "norms", "norms_grad", "attention")
-COMPOSED = [
-    name for name in ep.ops.__all__ if getattr(ep.ops, name).__module__ in [f"ep.ops.{one}" for one in _FAMILIES]
-]
+_FILES = [f"ep.ops.{one}" for one in (*_FAMILIES, "quantize")]
+COMPOSED = [name for name in ep.ops.__all__ if getattr(ep.ops, name).__module__ in _FILES]
 WORDS = {name: set(inspect.signature(getattr(ep.ops, name)).parameters) for name in COMPOSED}
 
 

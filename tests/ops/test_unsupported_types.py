@@ -8,8 +8,7 @@ import pytest
 import ep
 import ep.ops
 from ep import DataType, UnaryOp, UnsupportedPrimitiveError
-from ep.include.primitive.op_table import OPS
-from ep.ops.names import function_name
+from ep.include.primitive.op_table import OPS, function_name
 from tests.fuse.placing import placed
 
 X = np.array([[1, 0, 1], [0, 1, 1]])

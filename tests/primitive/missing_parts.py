@@ -12,8 +12,7 @@ from ep.cuda.engine.map.functor import op_function
 from ep.include.data_type import DataType
 from ep.include.number_kind import COMPLEXES, FLOATS, number_kind
 from ep.include.primitive.op_definition import Gives
-from ep.include.primitive.op_table import OPS
-from ep.ops.names import function_name
+from ep.include.primitive.op_table import OPS, function_name
 from ep.testing.references import binary, slopes, unary
 from tests.ops.gradient_cases import RULES
 from tests.ops.test_gradients_torch import THEIRS

@@ -43,6 +43,7 @@ LAUNCHES = {
     "Softmax": ([F], [3, 4, "x", "o"]),
     "ArgSort": ([SortOrder.kAscending, F], [2, 3, 4, 2, "x", "p"]),
     "Scan": ([ScanOp.kSum, F], [2, 3, 4, "x", "o"]),
+    "TreeEnsemble": ([primitives.TreeAggregate.kSum, F], [4, 6, 1, 5, 1, "x", "n", "r", "o"]),
     "LogSoftmax": ([F], [3, 4, "x", "o"]),
     "OneHot": (["int64", F], ["i", "o", 1.0, 0.0, 2, 0, 5]),
     "Expand": ([F, 4], [(4, 1), "x", (4, 3), "o"]),
@@ -61,6 +62,8 @@ def test_each_is_converted_once(device, name):
         "o": device.buffer(np.zeros(64, np.float32)),
         "i": device.buffer(np.array([1, 0, 1], np.int64)),
         "p": device.buffer(np.zeros(64, np.int64)),
+        "n": device.buffer(np.zeros(5, np.int32)),
+        "r": device.buffer(np.zeros(1, np.int32)),
     }
 
     def placed(value):

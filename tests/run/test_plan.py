@@ -10,8 +10,9 @@ from ep.common.arrays.on_device import arrays_on
 from ep.include.arrays import RESULT, Placeholder
 from ep.include.errors import ArgumentValueError
 from ep.ops.declare.operator import operator_named
+from ep.run.explanation import Explanation
 from ep.run.plan import Plan
-from ep.run.steps import Call, Check, Converted, Function, Launch, Temporary, View
+from ep.run.steps import Call, Check, Converted, Function, Launch, StepOrigin, Temporary, View
 
 INT, FLOAT = np.dtype(np.int64), np.dtype(np.float64)
 X, Y = Placeholder(0), Placeholder(1)
@@ -265,7 +266,7 @@ def test_which_values_steps_share_is_part_of_a_plan():
 def test_plans_of_an_operator_are_equal_if_they_launch_the_same():
     softmax = operator_named("softmax")
     x = np.zeros((5, 3), np.float32)
-    plans = [softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": axis}).launches for axis in (0, 0, 1)]
+    plans = [softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": axis}) for axis in (0, 0, 1)]
     assert plans[0] == plans[1] != plans[2]
     assert plans[0] is not plans[1]
 
@@ -308,15 +309,38 @@ def test_a_plan_is_shown():
 )
 def test_launches_show_the_primitive_and_its_op(name, attributes, shown):
     operator, x = operator_named(name), np.zeros((5, 3), np.float32)
-    assert str(operator.prepare(ep.DeviceType.kCPU, [x], operator.resolve(x, **attributes)).launches) == shown
+    assert str(operator.prepare(ep.DeviceType.kCPU, [x], operator.resolve(x, **attributes))) == shown
 
 
 def test_the_plan_of_an_operator_is_shown():
     softmax, x = operator_named("softmax"), np.zeros((5, 3), np.float32)
-    plan = softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": 0}).launches
+    plan = softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": 0})
     assert [line.partition("(")[0].rpartition(".")[2] for line in str(plan).splitlines()] == [
         "t0 = empty",
         "Permute",
         "Softmax",
         "Permute",
     ]
+
+
+def test_any_plan_is_explained():
+    """Without a trace: that of an operator, and one that is written here."""
+    softmax, x = operator_named("softmax"), np.zeros((5, 3), np.float32)
+    plan = softmax.prepare(ep.DeviceType.kCPU, [x], {"axis": 0})
+    given = {Placeholder(0): x, RESULT: x}
+    said = Explanation(plan.steps, given)
+    assert said.splitlines()[0] == "0: Permute, Softmax, Permute; reads 60 bytes, writes 60"
+    assert [line.strip() for line in said.splitlines()[1:]] == str(plan).splitlines()
+    of_parts = plan.of(
+        [X], t := Temporary((5, 3), np.dtype(np.float32)), origin=StepOrigin("softmax", ["alone: it is"])
+    )
+    copied = Launch(ADD, View(t, (15,), origin=StepOrigin("reshape")), View(RESULT, (15,)), origin=StepOrigin("copy"))
+    said = Explanation([*of_parts.steps, copied], given, names={X: "x"})
+    assert [line for line in said.splitlines() if line[0] != " "] == [
+        "0: operator of softmax; reads 60 bytes, writes 60",
+        "1: view of reshape; reads 0 bytes, writes 0",
+        "2: operator of copy; reads 60 bytes, writes 60",
+    ]
+    assert "   alone: it is" in said.splitlines()
+    assert said.svg().count("<rect") == 2 + 3 * 3  # the page, x, and each part with what it reads and computes
+    assert of_parts == plan.of([X], t)

@@ -9,8 +9,8 @@ import pytest
 
 from ep import BinaryOp, UnaryOp
 from ep.include.data_type import as_data_type
-from ep.include.primitive.op_table import OPS
-from ep.ops.names import function_name, parameter_name
+from ep.include.primitive.op_table import OPS, function_name
+from ep.ops.names import parameter_name
 from tests.sbp.exhaustion import Case, check
 
 
@@ -55,9 +55,26 @@ def below(end):
     return lambda rng, shape: rng.integers(0, end, shape)
 
 
+def stumps(rng, shape):
+    """Return the words of two trees of one comparison each."""
+    numbers = (rng.normal(size=6) * [1, 5, 5, 1, 5, 5]).astype(np.float32).view(np.int32).tolist()
+    found = []
+    for k, feature in ((0, 3), (3, 1)):
+        found += [numbers[k], feature, 5, 10, 10, numbers[k + 1], 0, 0, 0, 0, numbers[k + 2], 0, 0, 0, 0]
+    return np.int32(found)
+
+
+def roots(rng, shape):
+    return rng.choice(np.int32([0, 15]), 2)
+
+
 def around(end):
     """Return indices, some of them out of range."""
     return lambda rng, shape: rng.integers(-2, end + 2, shape)
+
+
+def any_byte(rng, shape):
+    return rng.integers(-128, 128, shape)
 
 
 def rarely(rng, shape):
@@ -179,6 +196,11 @@ OTHERS = [
     case("argmin", [(4, 5)], 0, True, dtypes=[np.int32], draws=[[many]] * 4),
     case("argsort", [(5, 4)], 0, True, draws=[[integers]] * 4),
     case("argtopk", [(5, 4, 3)], 2, 1, draws=[[integers]] * 4),
+    case(
+        *("tree_ensemble", [(5, 4), (30,), (2,)]),
+        dtypes=[np.float32, np.int32, np.int32],
+        draws=[[normal, stumps, roots]] * 4,
+    ),
     case("cumulative_sum", [(5, 4, 3)], 1),
     case("cumulative_sum", [(5, 4)], 0, None, True, dtypes=[np.int32], draws=[[many]]),
     case("cumulative_sum", [(5, 4)], 1, dtypes=[np.bool_], draws=[[below(2)]]),
@@ -246,6 +268,23 @@ OTHERS = [
     case("matmul", [(5, 4), (4,)]),
     case("matmul", [(4, 1, 5, 6), (5, 6, 7)]),
     case("matmul", [(5, 4), (4, 6)], dtypes=[np.complex128] * 2, draws=[[complexes, complexes]]),
+    case("matmul_integer", [(5, 4), (4, 6)], dtypes=[np.uint8, np.int8], draws=[[below(256), any_byte]]),
+    case("matmul_integer", [(4, 1, 5, 6), (5, 6, 7)], dtypes=[np.int8, np.int8], draws=[[any_byte, any_byte]]),
+    case("matmul_integer", [(4,), (4, 5)], dtypes=[np.int8, np.uint8], draws=[[any_byte, below(256)]]),
+    case(
+        "conv_integer",
+        [(4, 3, 7), (5, 3, 3)],
+        kwargs={"strides": 2, "pads": (1, 2)},
+        dtypes=[np.uint8, np.int8],
+        draws=[[below(256), any_byte]],
+    ),
+    case(
+        "conv_integer",
+        [(2, 4, 7), (8, 2, 1)],
+        kwargs={"strides": 2, "groups": 2},
+        dtypes=[np.int8, np.int8],
+        draws=[[any_byte, any_byte]],
+    ),
     case("conv", [(4, 3, 7), (5, 3, 3)], kwargs={"strides": 2, "pads": (1, 2)}),
     case("conv", [(3, 4, 5, 4), (6, 4, 1, 2)], kwargs={"dilations": (1, 2)}),
     case("conv", [(3, 6, 5), (6, 1, 2)], kwargs={"groups": 6}),

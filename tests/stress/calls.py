@@ -13,6 +13,7 @@ from tests.stress import (
     region_calls,
     softmax_calls,
     sum_calls,
+    tree_calls,
 )
 from tests.stress.call import Call
 from tests.stress.draw import pick
@@ -25,6 +26,7 @@ MAKERS = {
     **product_calls.MAKERS,
     **softmax_calls.MAKERS,
     **sum_calls.MAKERS,
+    **tree_calls.MAKERS,
 }
 """The functions that draw a call of each primitive."""
 
@@ -80,4 +82,5 @@ def few_entries(device_type) -> list[Entry]:
         Entry(p.UnsortedSegmentSum, None, (single, index), device_type),
         Entry(p.BatchUnsortedSegmentSum, None, (single, index), device_type),
         Entry(p.BatchScatter, p.ScatterOp.kAdd, (single, index), device_type),
+        Entry(p.TreeEnsemble, p.TreeAggregate.kSum, (single,), device_type),
     ]

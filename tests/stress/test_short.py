@@ -16,9 +16,9 @@ SEED = 20260101
 SEED_OF_FAULTS = 39  # the first four trials fail, crash, hang and pass
 FOR_EVER = 600.0
 TRIALS = {
-    **{"launches": 60, "malformed": 40, "copies": 20, "threads": 6},
+    **{"launches": 30, "malformed": 40, "copies": 20, "threads": 6},
     **{"forks": 1, "compiling_forks": 1, "interrupts": 1, "cache_files": 1, "leaks": 1},
-    **{"gradients": 30, "overlaps": 60, "ranks": 3, "stacks": 12, "operators": 40},
+    **{"gradients": 30, "overlaps": 60, "ranks": 3, "stacks": 12, "operators": 15},
 }
 TRIALS_ELSEWHERE = 10  # on devices other than the CPU, whose kernels take several times as long to compile
 ON_ANY_DEVICE = ("launches", "malformed", "copies", "operators")

@@ -6,12 +6,13 @@ With the argument `lent`, the device has all primitives, by those of the CPU.
 import sys
 
 import numpy as np
-from ep_numpy_device.arrays import NumpyArray
-from ep_numpy_device.device import NumpyStream, kNumpy
+from ep_numpy_device.device import kNumpy
 
 import ep.ops as o
 from ep import DeviceType
 from ep.common.arrays.on_device import arrays_on
+from ep.common.host.arrays import WrappedArray
+from ep.common.host.device import HostStream
 from ep.include.errors import UnsupportedPrimitiveError
 from ep.include.primitive.registry import _REGISTRY, implemented, register_primitive_factory, registered
 
@@ -27,6 +28,11 @@ def put(x, indices):
     result = x.copy()
     np.put_along_axis(result, indices, 9, 0)
     return result
+
+
+def by_mean(x):
+    """Return multiples of the mean of x, from 0 to 255 times."""
+    return np.clip(np.rint(x / x.mean()), 0, 255) * x.mean()
 
 
 FUNCTIONS = {
@@ -57,6 +63,7 @@ FUNCTIONS = {
     "std": lambda m, x: m.std(x, axis=0),
     "vecdot": lambda m, x: m.vecdot(x, x),
     "rms_norm": lambda m, x: m.rms_norm(x) if m is o else x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5),
+    "quantize": lambda m, x: m.dequantize(m.quantize(x, m.mean(x)), m.mean(x)) if m is o else by_mean(x),
     "tensordot": lambda m, x: m.tensordot(x, x, axes=((0, 1), (0, 1))),
     "tensordot of an axis": lambda m, x: m.tensordot(m.matrix_transpose(x), x, axes=1),
 }
@@ -77,7 +84,7 @@ FUNCTIONS |= {
 
 def gradient(name, inputs, attributes):
     """Return the gradient of the first input, where that of the result is the result."""
-    inputs = [one if isinstance(one, NumpyArray | float) else o.copy_to_device(one, "numpy") for one in inputs]
+    inputs = [one if isinstance(one, WrappedArray | float) else o.copy_to_device(one, "numpy") for one in inputs]
     sizes = attributes.get("sizes")
     result = o.expand(inputs[0], sizes) if sizes else getattr(o, name)(*inputs, **attributes)
     return o.vjp(name, inputs, attributes, None, result)[0]
@@ -90,7 +97,7 @@ def lend():
 
     def launching(launch):
         def on_the_cpu(self, given, *args, **kwargs):
-            assert isinstance(given, NumpyStream)
+            assert isinstance(given, HostStream)
             return launch(self, stream, *args, **kwargs)
 
         return on_the_cpu
@@ -119,7 +126,7 @@ for name, function in FUNCTIONS.items():
             raise
         print(f"{name}: lacks")
         continue
-    assert type(found) is NumpyArray, (name, type(found))
+    assert type(found) is WrappedArray, (name, type(found))
     expected = function(np, X)
     assert (tuple(found.shape), found.dtype) == (expected.shape, expected.dtype), name
     np.testing.assert_allclose(o.copy_to_host(found), expected, rtol=1e-6, err_msg=name)

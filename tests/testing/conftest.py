@@ -12,7 +12,12 @@ from tests.subprocesses import SOURCES
 from tools.search_paths import extended
 
 EXAMPLE = Path(SOURCES) / "examples" / "ep_numpy_device"
-
+OF_THE_HOST = {
+    "host_device": "ep.common.host.device",
+    "indexed_devices": "ep.common.indexed_devices",
+    "host_arrays": "ep.common.host.arrays",
+    "host_buffers": "ep.common.host_buffers",
+}
 
 BEGIN = """
 import os, runpy, sys
@@ -43,8 +48,22 @@ class Installed:
             lines += [f"[{group}]", *(f"{tag} = {module}" for tag, module in entries.items())]
         metadata.joinpath("entry_points.txt").write_text("\n".join(lines))
 
+    def take_in(self):
+        """Give the package copies of the modules of `ep.common` that have its device and its checks, to change them."""
+        package = self.folder / "ep_numpy_device"
+        for name, module in OF_THE_HOST.items():
+            path = Path(SOURCES) / f"{module.replace('.', '/')}.py"
+            (package / f"{name}.py").write_text(path.read_text())
+        for path in package.glob("*.py"):
+            for name, module in OF_THE_HOST.items():
+                path.write_text(
+                    path.read_text().replace(f"from {module} import", f"from ep_numpy_device.{name} import")
+                )
+
     def change(self, module, old, new):
         """Replace a text that occurs once in a module."""
+        if module in OF_THE_HOST:
+            self.take_in()
         path = self.folder / "ep_numpy_device" / f"{module}.py"
         text = path.read_text()
         assert text.count(old) == 1, old

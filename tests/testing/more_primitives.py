@@ -1,12 +1,13 @@
 """More primitives for the example of a device, which conform: for defects that its own primitives cannot have."""
 
 import numpy as np
-from ep_numpy_device.device import check_stream, kNumpy
-from ep_numpy_device.primitives import check_apart, elements
+from ep_numpy_device.device import kNumpy
 
 from ep import BlasTransposeType, DataType
 from ep.common.buffer_checks import check_bytes
 from ep.common.checks import as_buffers, as_byte, as_size
+from ep.common.host.device import check_stream
+from ep.common.host_buffers import check_disjoint, elements
 from ep.common.primitive import signatures
 from ep.common.primitive.pad_shape import as_pad_shape
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something
@@ -58,13 +59,13 @@ def register(contract, *keys):
 class NumpyMatmul(Matmul):
     def Launch(self, stream, m, n, k, alpha, a, b, beta, c):
         (data_type,) = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         m, n, k = as_size(m, "m"), as_size(n, "n"), as_size(k, "k")
         alpha, beta = convert_value(alpha, data_type, "alpha"), convert_value(beta, data_type, "beta")
         a, b = elements(a, "a", data_type, m * k), elements(b, "b", data_type, k * n)
         c = elements(c, "c", data_type, m * n, written=True)
-        check_apart(c, "c", a, "a")
-        check_apart(c, "c", b, "b")
+        check_disjoint(c, "c", a, "a")
+        check_disjoint(c, "c", b, "b")
         options = self.request.options
         a = a.reshape(k, m).T if options["transpose_a"] is T else a.reshape(m, k)
         b = b.reshape(n, k).T if options["transpose_b"] is T else b.reshape(k, n)
@@ -80,7 +81,7 @@ class NumpyMatmul(Matmul):
 @register(MemsetFactory, (None, ()))
 class NumpyMemset(Memset):
     def Launch(self, stream, dst, value, count):
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         value, count = as_byte(value, "value"), as_size(count, "count")
         if not isinstance(dst, np.ndarray):
             raise TypeError(f"dst must be a numpy.ndarray, not {dst!r}")
@@ -94,10 +95,10 @@ class NumpyMemset(Memset):
 class NumpyCast(Cast):
     def Launch(self, stream, src, dst, count):
         src_type, dst_type = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         count = as_size(count, "count")
         src, dst = elements(src, "src", src_type, count), elements(dst, "dst", dst_type, count, written=True)
-        check_apart(dst, "dst", src, "src", in_place=src_type.itemsize == dst_type.itemsize)
+        check_disjoint(dst, "dst", src, "src", in_place=src_type.itemsize == dst_type.itemsize)
         dst[...] = convert(src, dst.dtype)
 
 
@@ -105,12 +106,12 @@ class NumpyCast(Cast):
 class NumpyAdd(Add):
     def Launch(self, stream, srcs, dst, count):
         (data_type,) = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         count, srcs = as_size(count, "count"), as_buffers(srcs, "srcs")
         srcs = [elements(src, f"srcs[{place}]", data_type, count) for place, src in enumerate(srcs)]
         dst = elements(dst, "dst", data_type, count, written=True)
         for place, src in enumerate(srcs):
-            check_apart(dst, "dst", src, f"srcs[{place}]", in_place=True)
+            check_disjoint(dst, "dst", src, f"srcs[{place}]", in_place=True)
         total = srcs[0].astype(np.float32 if data_type is HALF else dst.dtype)
         with np.errstate(all="ignore"):
             for src in srcs[1:]:
@@ -122,11 +123,11 @@ class NumpyAdd(Add):
 class NumpyReduce(Reduce):
     def Launch(self, stream, src_dims, src, axes, dst):
         (data_type,) = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         shape = as_reduce_shape(src_dims, axes, self.request.max_num_dims)
         src_count, dst_count = shape.counts()
         src, dst = elements(src, "src", data_type, src_count), elements(dst, "dst", data_type, dst_count, written=True)
-        check_apart(dst, "dst", src, "src")
+        check_disjoint(dst, "dst", src, "src")
         check_reduces_something(ReduceOp.kMax, shape)
         if dst_count:
             dst.reshape(shape.dst_dims())[...] = np.max(src.reshape(shape.src_dims), axis=shape.axes)
@@ -136,12 +137,12 @@ class NumpyReduce(Reduce):
 class NumpyConstantPad(ConstantPad):
     def Launch(self, stream, src_dims, src, padding_before, padding_after, pad_val, dst):
         (data_type,) = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         shape = as_pad_shape(src_dims, padding_before, padding_after)
         number = convert_value(pad_val, data_type, "pad_val")
         src_count, dst_count = shape.counts()
         src, dst = elements(src, "src", data_type, src_count), elements(dst, "dst", data_type, dst_count, written=True)
-        check_apart(dst, "dst", src, "src")
+        check_disjoint(dst, "dst", src, "src")
         dst[...] = number
         if dst_count == 0 or src_count == 0:
             return
@@ -163,14 +164,14 @@ class NumpyBatchScatter(BatchScatter):
         out, offset=0,
     ):  # fmt: skip
         data_type, indices_type = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         numbers = batch_dim_size, outer_dim_size, scatter_dim_size, inner_dim_size, num_indices, offset
         batch, outer, places, inner, number, offset = as_segment_sizes(numbers, signatures.BATCH_SCATTER)
         updates = elements(updates, "updates", data_type, batch * outer * number * inner)
         indices = elements(indices, "indices", indices_type, batch * number)
         out = elements(out, "out", data_type, batch * outer * places * inner, written=True)
-        check_apart(out, "out", updates, "updates")
-        check_apart(out, "out", indices, "indices")
+        check_disjoint(out, "out", updates, "updates")
+        check_disjoint(out, "out", indices, "indices")
         updates, out = (item.reshape(batch, outer, -1, inner) if item.size else item for item in (updates, out))
         total = out.astype(np.float32 if data_type is HALF else out.dtype)
         for b, i in np.ndindex(batch, number) if out.size else ():

@@ -16,50 +16,50 @@ BUFFERS = "TestRefusals and test_buffers"
 DEFECTS = {
     "buffers": {
         "a dst that is not C-contiguous is taken, and the result lost": (
-            "primitives",
+            "host_buffers",
             "    if not buffer.flags.c_contiguous:",
             "    if not written and not buffer.flags.c_contiguous:",
             PRIMITIVE + "fill",
             BUFFERS,
         ),
         "a src that is not C-contiguous is taken": (
-            "primitives",
+            "host_buffers",
             "    if not buffer.flags.c_contiguous:",
             "    if written and not buffer.flags.c_contiguous:",
             PRIMITIVE + "expand",
             BUFFERS,
         ),
         "a dst that is read-only is written": (
-            "primitives",
+            "host_buffers",
             '        raise ArgumentValueError(argument, "is read-only")',
             "        buffer.flags.writeable = True",
             PRIMITIVE + "elementwise_unary",
             BUFFERS,
         ),
         "a stream of another device is taken": (
-            "device",
-            "if not isinstance(stream, NumpyStream):",
+            "host_device",
+            "if not isinstance(stream, HostStream) or stream.device_type() is not device_type:",
             "if not isinstance(stream, Stream):",
             PRIMITIVE + "gather",
             "TestRefusals and test_streams",
         ),
         "another dtype of the same size is taken": (
-            "primitives",
-            "check_dtype(argument, buffer.dtype, data_type)",
+            "host_buffers",
+            "buffer_checks.check_dtype(argument, buffer.dtype, data_type)",
             "buffer = buffer.view(f'V{buffer.itemsize}').view(data_type.dtype)",
             PRIMITIVE + "elementwise_unary",
             BUFFERS,
         ),
         "a buffer that is too small is taken": (
-            "primitives",
-            "    check_size(argument, buffer.size, count)\n",
+            "host_buffers",
+            "    buffer_checks.check_size(argument, buffer.size, num_elements)\n",
             "",
             PRIMITIVE + "elementwise_unary",
             BUFFERS,
         ),
         "memory that overlaps is taken": (
-            "primitives",
-            "    check_overlap(*places, in_place=in_place)",
+            "host_buffers",
+            "    buffer_checks.check_overlap(*ranges, in_place=in_place)",
             "    pass",
             PRIMITIVE + "elementwise_unary",
             "test_overlap",
@@ -72,9 +72,9 @@ DEFECTS = {
             "test_in_place",
         ),
         "no elements are an error": (
-            "primitives",
-            "    check_size(argument, buffer.size, count)\n",
-            "    check_size(argument, buffer.size, max(count, 1))\n",
+            "host_buffers",
+            "    buffer_checks.check_size(argument, buffer.size, num_elements)\n",
+            "    buffer_checks.check_size(argument, buffer.size, max(num_elements, 1))\n",
             PRIMITIVE + "elementwise_unary",
             "test_zero_elements",
         ),
@@ -208,7 +208,7 @@ DEFECTS = {
         ),
         "updates may overlap what is written": (
             "more",
-            '        check_apart(out, "out", updates, "updates")\n',
+            '        check_disjoint(out, "out", updates, "updates")\n',
             "",
             PRIMITIVE + "batch_scatter",
             "TestRefusals and test_overlap",
@@ -292,74 +292,81 @@ DEFECTS = {
         ),
         "products overlap a": (
             "more",
-            '        check_apart(c, "c", a, "a")\n',
+            '        check_disjoint(c, "c", a, "a")\n',
             "",
             PRIMITIVE + "matmul",
             "test_overlap",
         ),
     },
     "device": {
+        "a copy to the host is the memory that later work writes": (
+            "host_arrays",
+            'return self.as_buffer(array, "array").copy()',
+            'return self.as_buffer(array, "array")',
+            DEVICE + "asynchronous",
+            "test_a_copy_that_has_begun",
+        ),
         "numa_node_affinity is ignored": (
-            "device",
+            "host_device",
             "if options.HasNumaNodeAffinity():",
             "if False:",
             DEVICE + "memory",
             "test_options_that_no_device",
         ),
         "memory is used again while a part of it lives": (
-            "device",
+            "host_device",
             "block = np.empty(size + kMaxAlignmentRequirement, np.uint8)",
-            "blocks = self.__dict__.setdefault('_blocks', {})\n"
-            "        block = blocks.setdefault(size, np.empty(size + kMaxAlignmentRequirement, np.uint8))",
+            "blocks = globals().setdefault('_blocks', {})\n"
+            "    block = blocks.setdefault(size, np.empty(size + kMaxAlignmentRequirement, np.uint8))",
             DEVICE + "memory",
             "test_size_and_alignment",
         ),
         "sizes are rounded up": (
-            "device",
+            "host_device",
             "return block[start : start + size]",
             "return block[start : start + (size + 7) // 8 * 8]",
             DEVICE + "memory",
             "test_size_and_alignment",
         ),
         "anything is freed": (
-            "device",
+            "host_device",
             "        if not isinstance(buffer, np.ndarray):",
             "        if False:",
             DEVICE + "memory",
             "test_only_buffers",
         ),
         "a negative size is none": (
-            "device",
-            'size = as_size(size, "size")',
-            "size = max(int(size), 0)",
+            "host_device",
+            'return as_size(size, "size")',
+            "return max(int(size), 0)",
             DEVICE + "memory",
             "test_sizes_that_are_none",
         ),
         "all device numbers are 0": (
-            "device",
-            'if as_integer(device_index, "device_index") != 0:',
+            "indexed_devices",
+            "if not 0 <= index < count:",
             "if False:",
             DEVICE + "manager",
             "test_indices_of_no_device",
         ),
         "an event is never done": (
-            "device",
-            "return True\n\n    def Sync(self):\n        pass\n\n\ndef check_stream",
-            "return self.recorded_at is not None\n\n    def Sync(self):\n        pass\n\n\ndef check_stream",
+            "host_device",
+            "    def QueryDone(self) -> bool:\n        return True\n",
+            "    def QueryDone(self) -> bool:\n        return self._recorded_at is not None\n",
             DEVICE + "streams",
             "test_events",
         ),
         "anything is an event": (
-            "device",
-            "if not isinstance(event, NumpyEvent):",
+            "host_device",
+            "if not isinstance(event, HostEvent) or event.device_type is not device_type:",
             "if False:",
             DEVICE + "streams",
             "test_what_is_no_event",
         ),
         "there is one stream": (
-            "device",
-            "return NumpyStream(self)",
-            "return self.__dict__.setdefault('_stream', NumpyStream(self))",
+            "host_device",
+            "return HostStream(self)",
+            "return self.__dict__.setdefault('_stream', HostStream(self))",
             DEVICE + "streams",
             "test_a_stream_knows",
         ),
@@ -500,10 +507,12 @@ ASYNCHRONOUS = {
 """The same for a device whose work is done later, `ep_queued_device`."""
 
 
+@pytest.mark.ep_long
 @pytest.mark.parametrize("part", DEFECTS)
 def test_each_defect_is_caught(example, part):
     package = example.folder / "ep_numpy_device"
     (package / "more.py").write_text((Path(__file__).parent / "more_primitives.py").read_text())
+    example.take_in()
     check(package, DEFECTS[part])
 
 

@@ -320,9 +320,13 @@ def test_the_steps_of_some_environments(tmp_path, monkeypatch):
     assert [command[:2] for command in ran] == [["enter", "it"]] * 6
     assert ran[0][2:] == ["python3.12", "-m", "venv", str(tmp_path / "3.12")]
     assert ran[1][2:5] == [str(tmp_path / "3.12" / "bin" / "python"), "-m", "pip"]
-    for whole, quick in (["lowest"], True), (["lowest", "3.12"], False):
-        _, ran = steps(tmp_path, monkeypatch, quick=True, whole=whole)
-        assert [(matrix.QUICK[0] in command) for command in ran[-2:]] == [quick, True]
+    for name, whole, on_cpu, on_cuda in (
+        ("3.12", ["lowest"], matrix.QUICK, matrix.QUICK_ON_CUDA),
+        ("3.12", ["lowest", "3.12"], (), matrix.QUICK),
+        ("lowest", None, matrix.QUICK, matrix.QUICK),
+    ):
+        _, ran = steps(tmp_path, monkeypatch, name=name, quick=True, whole=whole)
+        assert [command[8:] for command in ran[-2:]] == [[*on_cpu], [*on_cuda, "--ep-device", "cuda"]]
     row, ran = steps(tmp_path, monkeypatch, versions="3.15.2 2.5.5 0.68.1")
     assert not row.failed
     assert [command[-2:] for command in ran[2:]] == [["ep", "demo"], ["--ep-turn", "3f-3.12"]]

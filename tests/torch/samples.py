@@ -10,20 +10,23 @@ from functools import cache
 import numpy as np
 import torch
 from torch._dynamo.backends.common import aot_autograd
-from torch.fx import Graph, GraphModule
+from torch.fx import Graph, GraphModule, Node
 from torch.fx.traceback import annotate
 from torch.testing._internal import common_methods_invocations
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
-from ep.torch.aot import compiled, decompositions
+from ep.torch.aot import compiled, compiler, decompositions
 from ep.torch.division import is_random
-from ep.torch.options import Options
+from ep.torch.section import Options
 from tests.torch.compared import TOLERANCES
 
 TYPES = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "uint8", "bool")
 WHOLE, FORWARD, PART, NONE = MARKS = "wfp-"
 """What is in ep: the results and the gradients; the results, but not all of the gradients; not all; PyTorch's tracing
 makes no graph of the sample, or eager has no tensor for it. Random numbers of PyTorch's generator do not count."""
+
+NO_GRAPH = "PyTorch makes no graph of several samples, or not the one of eager"
+"""Why samples are compared alone that do not differ from eager."""
 
 NOT_SET = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided"}
 """The operators whose elements are those that were in memory: they are not compared."""
@@ -137,6 +140,52 @@ class _Call(_Function):
         return found
 
 
+class _ByCalls:
+    """A graph of `_Calls`, as a graph of each call: one kernel of several calls would be of no other use.
+
+    parts: the graphs of the calls.
+    """
+
+    def __init__(self, module, count, number_of_results=()):
+        """number_of_results: the numbers of the calls of results; by default, what the nodes say."""
+        self._boxed_call = True
+        nodes, compile_graph = [*module.graph.nodes], compiler(Options())
+        (self._results,) = nodes.pop().args
+        inputs = [node for node in nodes if node.op == "placeholder"]
+        number_of = (
+            dict(zip(self._results, number_of_results, strict=True))
+            if number_of_results
+            else {node: node.meta["custom"]["call"] for node in nodes if "call" in node.meta.get("custom", ())}
+        )
+        for node in reversed(nodes):
+            number_of.setdefault(node, max((number_of.get(one, -1) for one in node.users), default=-1))
+        for node in nodes:
+            number_of[node] = max(number_of[node], *(number_of[one] for one in node.all_input_nodes), -1)
+        self._of_input = {node: k for k, node in enumerate(inputs)}
+        self.parts, self._read, self._written = [], [], []
+        for number in range(count):
+            some = [node for node in nodes if number_of[node] == number]
+            written = [
+                one
+                for one in self._results
+                if number_of.get(one) == number and isinstance(one, Node) and one.op != "placeholder"
+            ]
+            part, values = Graph(), {}
+            for node in some:
+                values[node] = part.node_copy(node, values.__getitem__)
+            part.output([values[node] for node in written])
+            self.parts.append(compile_graph(GraphModule(module, part)))
+            self._read.append([self._of_input[node] for node in some if node in self._of_input])
+            self._written.append(written)
+
+    def __call__(self, args):
+        found = {node: args[k] for node, k in self._of_input.items()}
+        for part, read, written in zip(self.parts, self._read, self._written, strict=True):
+            found.update(zip(written, part([args[k] for k in read]), strict=True))
+        args.clear()
+        return [found[one] if isinstance(one, Node) else one for one in self._results]
+
+
 class _Calls(_Function):
     """Calls, one after another. A call notes for each result which call it is of, and which one of it, and which calls
     have any. The nodes of a graph say which call they are of."""
@@ -144,7 +193,8 @@ class _Calls(_Function):
     def __init__(self, calls):
         self._calls = calls
         self.tensors = [tensor for call in calls for tensor in call.tensors]
-        self.variables = [k for k, call in enumerate(calls) for one in call.tensors if one.requires_grad]
+        self.numbers = [k for k, call in enumerate(calls) for _ in call.tensors]
+        self.variables = [k for k, one in zip(self.numbers, self.tensors, strict=True) if one.requires_grad]
 
     def __call__(self, *tensors):
         left, self.results, self.has_tensors, found = iter(tensors), [], [], []
@@ -211,7 +261,8 @@ def compare(name, sample, known):
         made, graphs = known[kind]
     else:
         try:
-            made = compiled(call.module(), call.tensors, Options(), graphs.append)
+            compile_graph = compiler(Options())
+            made = compiled(call.module(), call.tensors, lambda graph: _noted(graphs, compile_graph(graph)))
         except (RuntimeError, AssertionError):
             if not graphs:
                 return NONE, False
@@ -236,31 +287,33 @@ def compare_together(name, some):
     Returns for each sample what is in ep of it, one of MARKS, and why it must be compared alone, if it must.
     """
     if name in OTHER_GRAPHS:
-        return [(NONE, "eager differs from the graph")] * len(some)
+        return [(NONE, NO_GRAPH)] * len(some)
     calls, graphs = _Calls([_Call(operators()[name], one) for one in some]), []
+
+    def compile_graph(graph):
+        return _noted(graphs, _ByCalls(graph, len(some), calls.numbers if graphs else ()))
+
     try:
         expected = _computed(calls, calls.tensors)
-        made = compiled(calls.module(), calls.tensors, Options(), graphs.append)
+        made = compiled(calls.module(), calls.tensors, compile_graph)
         for _ in range(_CALLS):
             found = _computed(made, calls.tensors)
     except Exception as error:
-        return [(NONE, f"{type(error).__name__}: {error}")] * len(some)
+        return [(NONE, f"{type(error).__name__}: {error}" if graphs else NO_GRAPH)] * len(some)
     why = ["" if has_any else "no result is a tensor" for has_any in calls.has_tensors]
     for part, k, message in _differences(name, calls.tensors, found, expected, [one for _, one in calls.results]):
         why[calls.variables[k] if part else calls.results[k][0]] = message
-    return [(_in_ep(graphs, k), one) for k, one in enumerate(why)]
+    return [(_in_ep([graph.parts[k] for graph in graphs]), one) for k, one in enumerate(why)]
 
 
-def _in_ep(graphs, call=None):
-    """Return what is in ep of graphs, or of one of their calls: one of MARKS."""
-    steps = [
-        [
-            node
-            for node in graph.any_plan().eager
-            if not is_random(node) and call in (None, node.meta.get("custom", {}).get("call", call))
-        ]
-        for graph in graphs
-    ]
+def _noted(graphs, graph):
+    graphs.append(graph)
+    return graph
+
+
+def _in_ep(graphs):
+    """Return what is in ep of graphs, forward and backward: one of MARKS."""
+    steps = [[node for node in graph.any_plan().eager if not is_random(node)] for graph in graphs]
     return PART if steps and steps[0] else FORWARD if any(steps) else WHOLE
 
 

@@ -63,9 +63,10 @@ def test_a_repeated_call_runs_few_functions_of_ep():
 @pytest.mark.parametrize(
     ("options", "error", "words"),
     [
-        ({"devise": "cpu"}, TypeError, "options has 'devise'; backend ep knows device, strict, round_each"),
-        ({"device": 3}, TypeError, "options: device is 3; it must be a device type or its tag"),
+        ({"devise": "cpu"}, TypeError, "options has 'devise'; backend ep knows device, otherwise, strict, round_each"),
+        ({"device": 3}, TypeError, "options: device must be a DeviceType or its tag"),
         ({"device": "tpu"}, ValueError, "device 'tpu' is not known"),
+        ({"otherwise": "tpu"}, ValueError, "otherwise 'tpu' is not known"),
         ({"strict": 1}, TypeError, "options: strict must be True or False, not 1"),
     ],
 )

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra
 
 import ep.torch  # noqa: E402
 from ep.common.arrays.on_device import arrays_on  # noqa: E402
+from tests.beside import TANH  # noqa: E402
 from tests.subprocesses import SOURCES  # noqa: E402
 from tests.torch.compared import check, check_same, compiled  # noqa: E402
 from tests.torch.networks import Net  # noqa: E402
@@ -123,7 +124,7 @@ def message(options):
 
 for options in ({"device": "numpy"}, {"device": "numpy", "strict": True}):
     head, *lines = message(options).split("\\n")
-    assert head == "numpy lacks kernels of the model:", head
+    assert head == 'numpy lacks kernels; with otherwise="cpu", the CPU computes what needs them:', head
     assert [line.split()[0] for line in lines] == ["tanh", "cumulative_sum", "erf"], lines
 """
 
@@ -132,3 +133,143 @@ def test_the_error_lists_all_that_a_device_lacks():
     path = f"{SOURCES}/examples/ep_numpy_device"
     code = f"import sys; sys.path[:0] = [{path!r}, {SOURCES!r}]\n{LACKING}"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+MIXED = """
+import torch
+
+class Net(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Sequential(
+            *(torch.nn.Conv2d(3, 5, 3), torch.nn.BatchNorm2d(5), torch.nn.ReLU()),
+            *(torch.nn.MaxPool2d(2), torch.nn.Flatten()),
+        )
+        self.head = torch.nn.Linear(45, 7)
+
+    def forward(self, x):
+        return torch.relu(self.head(self.body(x))), torch.linalg.inv(torch.eye(3) + x[0, 0, :3, :3].square())
+
+torch.manual_seed(3)
+net, x = Net(), torch.randn(2, 3, 8, 9)
+mixed = torch.compile(net, backend="ep", options={"device": "numpy", "otherwise": "cpu"})
+for _ in range(2):
+    found, gradients = [], []
+    for model in (mixed, net):
+        found.append(model(x))
+        found[-1][0].square().mean().backward()
+        gradients.append([one.grad.clone() for one in net.parameters()])
+        net.zero_grad()
+    for some in (found, gradients):
+        for one, other in zip(*some, strict=True):
+            torch.testing.assert_close(one, other, rtol=2e-5, atol=2e-6)
+"""
+
+
+def test_another_device_computes_what_one_lacks(run_beside):
+    run_beside(MIXED)
+
+
+def test_what_the_other_device_reads_is_not_copied_to_the_first_one(run_beside):
+    """Neither parameters nor inputs; a parameter that changes is followed."""
+    run_beside(
+        """
+import torch
+from tests.borders import counting
+torch.manual_seed(3)
+net = torch.nn.Sequential(torch.nn.Linear(5, 13), torch.nn.ReLU(), torch.nn.Linear(13, 11)).requires_grad_(False)
+mixed = torch.compile(net, backend="ep", options={"device": "numpy", "otherwise": "cpu"})
+for change in (0, 0, 1, 0):
+    x = torch.randn(3, 5)
+    net[0].weight += change
+    net[2].bias = torch.nn.Parameter(net[2].bias + change, requires_grad=False)
+    with counting(TAG) as counts:
+        found = mixed(x)
+    torch.testing.assert_close(found, net(x), rtol=2e-5, atol=2e-6)
+    assert (counts.from_host, counts.to_host) == (4 * 3 * (13 + 11),) * 2, counts  # before relu, and the result
+
+both = torch.compile(lambda x, w: (torch.relu(w) + x @ w, x), backend="ep",
+                     options={"device": "numpy", "otherwise": "cpu"})
+for _ in range(2):
+    x, w = torch.randn(5, 5), torch.randn(5, 5)
+    found, same = both(x, w)
+    torch.testing.assert_close((found, same), (torch.relu(w) + x @ w, x), rtol=2e-5, atol=2e-6)
+"""
+    )
+
+
+def test_kernels_that_are_registered_later_compute_the_next_call(run_beside):
+    run_beside(
+        f"""import torch{TANH}
+x, mixed = torch.randn(3, 5), torch.compile(lambda x: torch.tanh(torch.relu(x)), backend="ep",
+                                            options={{"device": "numpy", "otherwise": "cpu"}})
+for count in (0, 2):
+    for _ in range(2):
+        torch.testing.assert_close(mixed(x), torch.tanh(torch.relu(x)))
+    assert len(launched) == count, launched
+    if not count:
+        register_tanh()
+"""
+    )
+
+
+MODELS = """
+import torch
+import ep.torch
+from tests.borders import counting, said
+from tests.torch.models import MODELS
+
+def made():
+    torch._dynamo.reset()
+    torch.manual_seed(1)
+    return MODELS[NAME].make(False)
+
+def compiled(net, **options):
+    return torch.compile(net, backend="ep", options=options)
+
+args, loss_of = MODELS[NAME].inputs(False, torch.Generator().manual_seed(2)), MODELS[NAME].loss
+mixed = {"device": TAG, "otherwise": "cpu"}
+"""
+
+FORWARD = """
+with torch.no_grad():
+    expected, net = compiled(made().eval())(*args), made().eval()
+    function = compiled(net, **mixed)
+    for _ in range(2):
+        with counting(TAG) as counts:
+            result = function(*args)
+    torch.testing.assert_close(result, expected, rtol=0, atol=BOUND * float(expected.abs().max()))
+    told = said(str(ep.torch.explain(net, *args, options=mixed)), TAG)
+assert counts.launches == told.launches, (counts, told)
+assert counts.to_host == told.to_host + result.nbytes, (counts, told)
+assert counts.from_host >= told.from_host, (counts, told)  # and tensors of PyTorch that the device reads
+"""
+
+
+@pytest.mark.parametrize("name", ["perceptron", "resnet18"])
+def test_models_beside_the_cpu(run_on_example, name):
+    """They compute what the CPU computes. `explain` has each launch, and all bytes but those of PyTorch's tensors."""
+    run_on_example(f"NAME = {name!r}\n{MODELS}{FORWARD}")
+
+
+TRAINING = """
+found = []
+for options in ({}, mixed):
+    net = made()
+    function, step = compiled(net, **options), torch.optim.SGD(net.parameters(), 0.05, momentum=0.9)
+    losses = []
+    for _ in range(10):
+        step.zero_grad()
+        loss = loss_of(function(*args))
+        loss.backward()
+        step.step()
+        losses.append(loss.detach())
+    found.append([torch.stack(losses), *[one.detach() for one in net.parameters()]])
+assert found[0][0][-1] < found[0][0][0]
+for one, other in zip(*found, strict=True):  # the differences of ten steps add up
+    torch.testing.assert_close(one, other, rtol=0, atol=10 * BOUND * float(other.abs().max()))
+"""
+
+
+def test_ten_steps_of_training_beside_the_cpu(run_on_example):
+    run_on_example(f"NAME = 'perceptron'\n{MODELS}{TRAINING}")

@@ -1,7 +1,6 @@
 """The program of docs/torch.md, and what it says of options and versions."""
 
 import re
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed; the extra `torch` has it")
 
 from ep.torch.aot import TRIED
-from ep.torch.options import Options
+from ep.torch.section import Options
 
 DOCUMENT = (Path(__file__).parents[2] / "docs/torch.md").read_text()
 
@@ -22,5 +21,5 @@ def test_the_program_runs(capsys):
 
 def test_options_and_versions():
     table = DOCUMENT.partition("## Options")[2].partition("\n## ")[0]
-    assert re.findall(r"^\| `(\w+)` \|", table, re.M) == [one.name for one in fields(Options)]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.M) == [*Options._fields]
     assert f"All tests pass with PyTorch {' and '.join(TRIED)}." in DOCUMENT

@@ -17,7 +17,7 @@ pytest.importorskip("expecttest", reason="expecttest is not installed, which PyT
 
 from torch.testing._internal.opinfo.core import SampleInput  # noqa: E402
 
-from tests.torch.samples import MARKS, compare, compare_together, samples  # noqa: E402
+from tests.torch.samples import MARKS, NO_GRAPH, compare, compare_together, samples  # noqa: E402
 from tools.torch_samples import read, unpacked  # noqa: E402
 
 RECORD = read()
@@ -71,9 +71,10 @@ def test_samples_in_one_graph_are_as_alone(name):
     assert compare_together(name, some) == [(compare(name, one, {})[0], "") for one in some]
 
 
-def test_samples_without_a_graph_are_compared_alone():
-    (one, other) = compare_together("nonzero", samples("nonzero", "float32", 2))
-    assert all(why for _, why in (one, other))
+@pytest.mark.parametrize("name", ["nonzero", "nn.functional.batch_norm", "nn.functional.max_unpool2d"])
+def test_samples_without_a_graph_are_compared_alone(name):
+    found = compare_together(name, samples(name, "float32", 12))
+    assert {why for _, why in found} == {NO_GRAPH}
 
 
 @pytest.mark.parametrize("wrong", [lambda y: 2 * y, lambda y: 2 * y - y.detach()], ids=["results", "gradients"])

@@ -60,3 +60,12 @@ def test_a_group_norm_with_a_bias_and_no_weight():
 @pytest.mark.parametrize("function", [F.hardshrink, F.softshrink, lambda x: F.threshold(x, 0.3, 0.7)])
 def test_gradients_of_ranges_for_sizes_that_vary(function):
     check(function, IMAGE, strict=True, dynamic=True)
+
+
+@pytest.mark.parametrize("padding", [(2, 3), (0, 5), (1, 1), 2])
+def test_transposed_convolutions_with_more_output_than_windows(padding):
+    def function(x, w, b):
+        return torch.nn.functional.conv_transpose2d(x, w, b, (1, 2), 1, padding, dilation=(3, 6))
+
+    x, w, b = (torch.randn(shape).requires_grad_() for shape in ((2, 3, 5, 4), (3, 2, 2, 3), (2,)))
+    check(function, x, w, b, strict=True)

@@ -9,11 +9,10 @@ from typing import Final
 
 from benchmarks import report
 from benchmarks.instructions import HOST, ISAS
-from benchmarks.options import ODD, PRODUCTS, ROWS
+from benchmarks.options import ODD, PLACE, PRODUCTS, ROWS
 from ep.cli import text
 from tools.performance.records import EXTRA, Record, Result, records
 
-PROGRAM: Final = "tools.performance_table"
 _DTYPES: Final = ("float32", "float64", "float16", "bfloat16", "int8", "int32", "int64")
 _TITLES: Final = {HOST: "All instructions of the processor", "avx2": "No instructions beyond AVX2"}
 
@@ -23,9 +22,9 @@ def page(name: str) -> str:
     mine = sorted((r for r in records() if r.name == name), key=lambda record: ISAS.index(record.isa))
     parts = [
         f"# Performance: {name}",
-        f"`python -m benchmarks.record {name}` makes these measurements, and `python -m {PROGRAM}` writes this page. "
-        "A ratio is the time of the fastest peer (another library) divided by the time of ep: above 1, ep is faster. "
-        "[Performance](../performance.md) describes the method.",
+        f"`python -m benchmarks.record {name}` makes these measurements, and `python -m tools.performance_table` "
+        "writes this page. A ratio is the time of the fastest peer (another library) divided by the time of ep: above "
+        "1, ep is faster. [Performance](../performance.md) describes the method.",
     ]
     for record in mine:
         parts += [f"## {_TITLES[record.isa]}", _measured(record)]
@@ -156,7 +155,7 @@ def _odd(record: Record) -> Iterator[str]:
     """Yield a row for each case, a column for each data type."""
     found: dict[str, dict[str, str]] = {}
     for result in record.results:
-        if result["set"] == ODD and result["ratio"]:
+        if result["set"] in (ODD, PLACE) and result["ratio"]:
             cell = f"{result['ratio']:.2f} {result['best_peer']}"
             found.setdefault(result["case"], {})[result["dtype"]] = cell
     if found:

@@ -8,12 +8,12 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from benchmarks import machine, report
-from benchmarks.options import ODD, PRODUCTS, ROWS, SETS
+from benchmarks.options import ODD, PLACE, PRODUCTS, ROWS, SETS
 from tools.generated import ROOT
 
 Result = dict[str, Any]
 
-EXTRA: Final = (ODD, PRODUCTS, ROWS)
+EXTRA: Final = (ODD, PLACE, PRODUCTS, ROWS)
 """Groups with tables of their own."""
 
 _RESULTS: Final = ROOT / "benchmarks/results"

@@ -10,6 +10,7 @@ from weakref import WeakValueDictionary, ref
 
 import numpy as np
 
+from ep.common.arrays.on_device import copied_from_host
 from ep.common.primitive.broadcast import Dims
 from ep.include.arrays import Array, Arrays
 
@@ -49,7 +50,7 @@ class Constants:
             if like is not None and like.size == math.prod(shape):
                 made = like.reshape(shape)
             else:
-                made = base.copy_from_host(read())
+                made = copied_from_host(base, read())
             try:
                 found = self._known.setdefault((key, shape), made)  # another thread may have been faster
             except TypeError:  # arrays of another package's device, to which there are no weak references

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.arrays.host_views import gains, to_c_order, write_view
 from ep.common.buffer_checks import check_plain, is_masked_array
 from ep.common.lazy import lazy
-from ep.include.arrays import ArrayLike, Arrays, CallFinder, DeviceArrays
+from ep.include.arrays import ArrayLike, Arrays, DeviceArrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
@@ -29,32 +29,14 @@ _OF_NUMPY: Final = (np.ndarray, np.generic, list, tuple)
 class HostArrays(Arrays):
     """The arrays of a device in host memory. Operands are anything that NumPy or DLPack can read, results are ndarrays.
 
-    It is the CPU's class, and a base class for a device with an array type of its own in host memory.
+    It is the base class of the CPU's arrays, and of those of devices with another type of array in host memory.
     """
 
     takes_host_arrays = has_views = True
 
-    def __init__(
-        self,
-        device_type: DeviceType,
-        place: str,
-        new_finder: Callable[[], CallFinder | None] = lambda: None,
-        new_recording: Callable[[], Any] = lambda: None,
-        restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
-    ) -> None:
-        """place: the place of the arrays, in words for users; the others: see the methods of these names."""
+    def __init__(self, device_type: DeviceType, place: str) -> None:
+        """place: the place of the arrays, in words for users."""
         self.device_type, self.place = device_type, place
-        self._new_finder, self._new_recording = new_finder, new_recording
-        self._restored, self.has_images = restored, restored is not None
-
-    def new_finder(self) -> CallFinder | None:
-        return self._new_finder()
-
-    def new_recording(self) -> Any:
-        return self._new_recording()
-
-    def restored(self, image: bytes, constants: Sequence[NDArray], block: Callable[[int], NDArray]) -> Any:
-        return None if self._restored is None else self._restored(image, constants, block)
 
     @lazy
     def stream(self) -> Stream:
@@ -196,15 +178,9 @@ def _check_plain(value: ArrayLike, argument: str) -> None:
 class NumpyArrays(DeviceArrays):
     """The arrays of the host: NumPy's, and anything that NumPy makes an array of."""
 
-    def __init__(
-        self,
-        device_type: DeviceType,
-        new_finder: Callable[[], CallFinder | None] = lambda: None,
-        new_recording: Callable[[], Any] = lambda: None,
-        restored: Callable[[bytes, Sequence[Any], Any], Any] | None = None,
-    ) -> None:
-        """device_type: of the one device that works on them; the others: as those of `HostArrays`."""
-        self._arrays = HostArrays(device_type, "the host", new_finder, new_recording, restored)
+    def __init__(self, arrays: HostArrays) -> None:
+        """arrays: those of the one device that works on them."""
+        self._arrays = arrays
 
     def recognises(self, value: Any) -> bool:
         return isinstance(value, _OF_NUMPY)

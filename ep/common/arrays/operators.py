@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, Final
 
 from ep.common.arrays.checks import NUMBERS, is_weak
@@ -17,58 +17,7 @@ from ep.include.data_type import as_data_type
 _OPERANDS: Final = Placed, list, tuple
 _EXPORTS: Final = "__dlpack__", "__cuda_array_interface__", "__array__"
 
-_DOCSTRING: Final = "Return the result of `ep.ops.{}`; its docstring and docs/semantics.md have the rules."
-
-_Binary = Callable[[Any, Any], Any]
-
-
-def _takes(value: Any) -> bool:
-    """Return whether a value can be an operand: a number, an array of any library, or a list or tuple."""
-    if type(value) in NUMBERS or isinstance(value, _OPERANDS):
-        return True
-    return is_weak(value) or any(hasattr(value, one) for one in _EXPORTS)
-
-
-def _forward(name: str) -> _Binary:
-    def operator(self: Any, other: Any) -> Any:
-        return self._call(name, self, other) if type(other) is type(self) or _takes(other) else NotImplemented
-
-    operator.__doc__ = _DOCSTRING.format(name)
-    return operator
-
-
-def _forms(name: str) -> tuple[_Binary, _Binary, _Binary]:
-    """Return the three forms of an arithmetic operator: forward, with the operands exchanged, and in place."""
-
-    def reflected(self: Any, other: Any) -> Any:
-        return self._call(name, other, self) if _takes(other) else NotImplemented
-
-    def in_place(self: Any, other: Any) -> Any:
-        return self._updated(name, other) if _takes(other) else NotImplemented
-
-    reflected.__doc__ = in_place.__doc__ = _DOCSTRING.format(name)
-    return _forward(name), reflected, in_place
-
-
-def _unary(name: str) -> Callable[[Any], Any]:
-    def operator(self: Any) -> Any:
-        return self._call(name, self)
-
-    operator.__doc__ = _DOCSTRING.format(name)
-    return operator
-
-
 _WITH_CORRECTION: Final = "var", "std"  # which NumPy calls ddof
-
-
-def _reduction(name: str) -> Callable[..., Any]:
-    def reduction(self: Any, axis: Any = None, keepdims: bool = False, **options: Any) -> Any:
-        if "ddof" in options and name in _WITH_CORRECTION:
-            options["correction"] = options.pop("ddof")
-        return FUNCTIONS[name](self, axis, keepdims=keepdims, **options)
-
-    reduction.__name__, reduction.__doc__ = name, f"As `ep.ops.{name}`."
-    return reduction
 
 
 class Operators(DeviceArray):
@@ -88,31 +37,6 @@ class Operators(DeviceArray):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         return of_function(function, args, kwargs)
-
-    __add__, __radd__, __iadd__ = _forms("add")
-    __sub__, __rsub__, __isub__ = _forms("sub")
-    __mul__, __rmul__, __imul__ = _forms("mul")
-    __truediv__, __rtruediv__, __itruediv__ = _forms("true_divide")
-    __floordiv__, __rfloordiv__, __ifloordiv__ = _forms("floor_div")
-    __mod__, __rmod__, __imod__ = _forms("floor_mod")
-    __pow__, __rpow__, __ipow__ = _forms("pow")
-    __matmul__, __rmatmul__, __imatmul__ = _forms("matmul")
-    __and__, __rand__, __iand__ = _forms("bitwise_and")
-    __or__, __ror__, __ior__ = _forms("bitwise_or")
-    __xor__, __rxor__, __ixor__ = _forms("bitwise_xor")
-
-    __lt__, __le__ = _forward("less_than"), _forward("less_equal")
-    __gt__, __ge__ = _forward("greater_than"), _forward("greater_equal")
-    __eq__, __ne__ = _forward("equal"), _forward("not_equal")
-    __hash__ = None  # type: ignore[assignment]
-
-    __abs__, __neg__ = _unary("abs"), _unary("negative")
-    __pos__, __invert__ = _unary("identity"), _unary("bitwise_not")
-
-    sum, mean, prod = _reduction("sum"), _reduction("mean"), _reduction("prod")
-    max, min = _reduction("max"), _reduction("min")
-    any, all = _reduction("any"), _reduction("all")
-    var, std = _reduction("var"), _reduction("std")
 
     @property
     def ndim(self) -> int:
@@ -190,6 +114,18 @@ class Operators(DeviceArray):
     def __dir__(self) -> list[str]:
         names = [name for name in super().__dir__() if name.startswith("__") or not name.startswith("_")]
         return [name for name in names if name not in self._internal]
+
+    @staticmethod
+    def _takes(value: Any) -> bool:
+        """Return whether a value can be an operand: a number, an array of any library, or a list or tuple."""
+        if type(value) in NUMBERS or isinstance(value, _OPERANDS):
+            return True
+        return is_weak(value) or any(hasattr(value, one) for one in _EXPORTS)
+
+    def _reduced(self, name: str, axis: Any, keepdims: bool, options: dict[str, Any]) -> Any:
+        if "ddof" in options and name in _WITH_CORRECTION:
+            options["correction"] = options.pop("ddof")
+        return FUNCTIONS[name](self, axis, keepdims=keepdims, **options)
 
     def _call(self, name: str, *operands: Any) -> Any:
         """Return the result of a function, of which the array is an operand."""

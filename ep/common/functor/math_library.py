@@ -11,13 +11,15 @@ from ep.include.number_kind import COMPLEXES, part_of
 
 Scalar = Any
 """One element, in the functor's type: T of its library, or bool, or a 64-bit integer."""
+ScalarType = Any
+"""A type of NumPy's scalars: for mypy, `type[np.generic]` has no hash."""
 Function = Callable[..., Any]
 Maker = Callable[["MathLibrary"], Function]
 
 ELEMENTARY = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow", "sqrt", "rsqrt", "fmod"),
     *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-    *("erf", "erfc", "lgamma", "floor", "ceil", "trunc", "rint", "copysign"),
+    *("erf", "erfc", "lgamma", "floor", "ceil", "trunc", "rint", "copysign", "fma"),
 )
 """The functions of every device for float32 and float64, from real arguments of type T to a result of type T."""
 

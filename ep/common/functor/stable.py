@@ -61,11 +61,11 @@ def product_exceeds(m: MathLibrary) -> Function:
 
 def root_of_exp(m: MathLibrary) -> Function:
     """Return the function e^(-(p + r) / 2) for a remainder r whose square is negligible compared with 1."""
-    half, minus_half, exp = m.T(0.5), m.T(-0.5), m.exp
+    half, minus_half, exp, fma = m.T(0.5), m.T(-0.5), m.exp, m.fma
 
     def f(p: Scalar, r: Scalar) -> Scalar:
         e = exp(minus_half * p)
-        return e - e * (half * r)
+        return fma(-e, half * r, e)
 
     return f
 

@@ -14,7 +14,7 @@ class Statistics:
 
     loaded, compiled: the number of kernels loaded from the cache, and of kernels compiled.
     seconds: the processor time spent on compiling.
-    names: of all these kernels.
+    names: those of all kernels that were asked for, each time.
     """
 
     loaded: int = 0
@@ -26,6 +26,8 @@ class Statistics:
     def compiling(self) -> Iterator[None]:
         """Count and time the compilation of one kernel inside. It may compile others."""
         begin, before = time.thread_time(), self.seconds
-        yield
-        self.compiled += 1
-        self.seconds = before + time.thread_time() - begin
+        try:
+            yield
+            self.compiled += 1
+        finally:  # its time counts, too, if it is given up until LLVM's code is there
+            self.seconds = before + time.thread_time() - begin

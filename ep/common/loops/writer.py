@@ -34,6 +34,24 @@ def write_out(function: Callable[..., Any]) -> Callable[..., Any]:
     return made
 
 
+def with_loops_written_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `function` with its `unrolled` loops unrolled, if it has any."""
+    if not isinstance(function, FunctionType):
+        return function
+    known = function.__globals__
+    has_marker = any(known.get(name) is unrolled for name in function.__code__.co_names)
+    return write_out(function) if has_marker else function
+
+
+def leaves_loop(node: ast.AST, is_marker: Callable[[ast.AST], bool]) -> bool:
+    """Return whether a statement of a loop that is unrolled has `break` or `continue` for this loop."""
+    if isinstance(node, ast.Break | ast.Continue):
+        return True
+    if isinstance(node, ast.While) or (isinstance(node, ast.For) and not is_marker(node.iter)):
+        return False
+    return any(leaves_loop(inner, is_marker) for inner in ast.iter_child_nodes(node))
+
+
 def _compiled(text: str, file_name: str, free: Iterable[str]) -> CodeType:
     """Return the code of the one function of `text`, with the names `free` in its closure."""
     outer = ast.parse(f"def outer({', '.join(free)}):\n    pass")
@@ -78,8 +96,8 @@ class _Writer(ast.NodeTransformer):
             return self.generic_visit(node)
         if node.orelse:
             self._refuse(node, "has a loop to be written out with `else`")
-        for statement in node.body:
-            self._check_leaves(statement)
+        if any(leaves_loop(statement, self._is_marker) for statement in node.body):
+            self._refuse(node, "leaves a loop that is written out by `break` or `continue`")
         turns = [
             self.visit(_copied(statement))
             for bound in self._turns(node.target, values)
@@ -193,14 +211,6 @@ class _Writer(ast.NodeTransformer):
 
     def _is_marker(self, node: ast.AST) -> bool:
         return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and self._find(node.func.id) is unrolled
-
-    def _check_leaves(self, node: ast.AST) -> None:
-        """Raise an error for `break` and `continue` of a loop that is unrolled."""
-        if isinstance(node, (ast.Break, ast.Continue)):
-            self._refuse(node, "leaves a loop that is written out by `break` or `continue`")
-        if not isinstance(node, (ast.For, ast.While)) or (isinstance(node, ast.For) and self._is_marker(node.iter)):
-            for inner in ast.iter_child_nodes(node):
-                self._check_leaves(inner)
 
     def _refuse(self, node: Any, why: str) -> NoReturn:
         line = getattr(node, "lineno", self._code.co_firstlineno)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import Any
 
 from ep.common.deferred import Deferred
 from ep.common.loops.writer import write_out
 
 
-def written_out(compile_function: Callable[[Any], Any]) -> Callable[[FunctionType], WrittenOut]:
+def written_out(compile_function: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], WrittenOut]:
     """Decorate a function whose `unrolled` loops are to be unrolled.
 
     compile_function: compiles the unrolled function.

@@ -5,9 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+import numpy as np
 
 from ep.common.deferred import Deferred
+from ep.common.native.compilers import why_documented
 from ep.common.native.numba_function import NumbaFunction
 from ep.common.native.on_demand import types
 
@@ -20,14 +23,25 @@ def intrinsic(typed: Callable[..., Any]) -> Deferred:
     return Deferred(typed, _function)
 
 
-def _function(typed: Callable[..., Any]) -> NumbaFunction:
+def _function(typed: Callable[..., Any]) -> Any:
+    if why_documented():
+        from ep.common.native import documented
+
+        return documented.intrinsic(typed)
     from numba.core.typing.templates import make_intrinsic_template
 
     return NumbaFunction(typed, types, make_intrinsic_template)
 
 
-class Emitted(Deferred):
+Result = TypeVar("Result")
+
+
+class Emitted(Deferred, Generic[Result]):
     """A function for compiled code whose instructions `write(builder, *arguments)` writes at each call."""
+
+    if TYPE_CHECKING:
+
+        def __call__(self, *args: Any) -> Result: ...
 
     @property
     def write(self) -> Callable[..., Any]:
@@ -40,7 +54,22 @@ NumbaType = str | Callable[[], Any]
 """A type of Numba's: the name that it has there, or a function that returns it."""
 
 
-def emitted(result: NumbaType = "void", **kinds: NumbaType) -> Callable[[Callable[..., Any]], Emitted]:
+Maker = Callable[[Callable[..., Any]], Emitted[Result]]
+
+
+@overload
+def emitted(result: Literal["void"] = "void", **kinds: NumbaType) -> Maker[None]: ...
+@overload
+def emitted(result: Literal["int64"], **kinds: NumbaType) -> Maker[int]: ...
+@overload
+def emitted(result: Literal["float64"], **kinds: NumbaType) -> Maker[float]: ...
+@overload
+def emitted(result: Literal["float32"], **kinds: NumbaType) -> Maker[np.float32]: ...
+@overload
+def emitted(result: Literal["boolean"], **kinds: NumbaType) -> Maker[bool]: ...
+@overload
+def emitted(result: NumbaType, **kinds: NumbaType) -> Maker[Any]: ...
+def emitted(result: NumbaType = "void", **kinds: NumbaType) -> Maker[Any]:
     """Make a function for compiled code from `write(builder, *arguments)`, which writes its instructions at each call.
 
     result: the type of the value that `write` returns.

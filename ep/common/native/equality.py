@@ -11,7 +11,7 @@ _EQUAL = 2  # Py_EQ
 
 
 @jit
-def _are_equal_integers(one, other, int_type):
+def _are_equal_integers(one: int, other: int, int_type: int) -> bool:
     """Return whether two objects are ints of the same value; 2.0 does not equal 2 here, nor True 1."""
     if one == other:
         return True
@@ -21,7 +21,7 @@ def _are_equal_integers(one, other, int_type):
 
 
 @jit
-def are_equal(given, kept, float_type, tuple_type, int_type):
+def are_equal(given: int, kept: int, float_type: int, tuple_type: int, int_type: int) -> bool:
     """Return whether two objects have the same type and value: floats, integers or tuples of integers.
 
     float_type, tuple_type, int_type: the addresses of Python's types. A tuple may be of a subtype.

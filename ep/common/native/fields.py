@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, TypeAlias, TypeVar, cast
+
+T = TypeVar("T")
 
 
 class ElementClass(type):
@@ -17,50 +19,111 @@ class ElementClass(type):
     """Numba's type of pointers to elements of a class, by the class: `pointers.py`, which imports Numba, sets it."""
 
     @property
-    def at(cls) -> Any:
+    def at(cls: type[T]) -> Callable[[int], T]:
         """Compiled code's function (address) that returns a pointer to elements at an address."""
         from ep.common.native.pointer_functions import pointer_at
 
-        return pointer_at(cls)
+        made: Callable[[int], T] = pointer_at(cast(Any, cls))
+        return made
 
     @property
-    def on_stack(cls) -> Any:
+    def on_stack(cls: type[T]) -> Callable[[], T]:
         """Compiled code's function () that returns a pointer to a new element on the stack of the calling function.
 
         It has no value yet.
         """
         from ep.common.native.pointer_functions import pointer_on_stack
 
-        return pointer_on_stack(cls)
+        made: Callable[[], T] = pointer_on_stack(cast(Any, cls))
+        return made
 
     @property
-    def array_on_stack(cls) -> Any:
+    def array_on_stack(cls: type[T]) -> Callable[[int], T]:
         """Compiled code's function (count), a constant, that does the same for several elements."""
         from ep.common.native.pointer_functions import pointer_to_several
 
-        return pointer_to_several(cls)
+        made: Callable[[int], T] = pointer_to_several(cast(Any, cls))
+        return made
+
+    def on_new_stack(cls, builder: Any, count: int) -> Any:
+        """Write the instructions that return a pointer to new elements on the stack."""
+        from ep.common.native.words import stack_memory
+
+        return stack_memory(builder, count * cls.num_words)
 
 
-class Int32(metaclass=ElementClass):
+class OtherElements(ElementClass):
+    """The class of classes of elements that are neither words nor records; they say themselves what code does."""
+
+    def item_type(cls) -> Any:
+        """Return the type of an element."""
+        raise NotImplementedError
+
+    def read_item(cls, builder: Any, pointer: Any, index: Any) -> Any:
+        """Write the instructions that read an element; return its value."""
+        raise NotImplementedError
+
+    def write_item(cls, builder: Any, pointer: Any, index: Any, value: Any) -> None:
+        """Write the instructions that write an element."""
+        raise NotImplementedError
+
+    def place(cls, builder: Any, pointer: Any, index: Any) -> Any:
+        """Write the instructions that return a pointer to an element."""
+        raise NotImplementedError
+
+
+if TYPE_CHECKING:  # a pointer is an address wherever an int64 is expected
+    _Address = int
+else:
+    _Address = object
+
+
+class Element(_Address, metaclass=ElementClass):
+    """The base of all classes of elements. Compiled code has no objects of them, but pointers, which are addresses."""
+
+    num_words: ClassVar[int] = 1
+
+    if TYPE_CHECKING:
+
+        def __setitem__(self, index: int, value: Any) -> None:
+            """Write an element behind a pointer."""
+
+
+AnyPointer: TypeAlias = Any
+"""A pointer to elements of a class that the compiler infers from what a caller gives."""
+
+
+class _Integer(Element):
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: int) -> int: ...
+
+
+class Int32(_Integer):
     """A C int, which compiled code reads as an int64; it has the first half of a word."""
 
-    num_words: ClassVar[int] = 1
 
-
-class Int64(metaclass=ElementClass):
+class Int64(_Integer):
     """An int64, which a pointer points to."""
 
-    num_words: ClassVar[int] = 1
 
-
-class Float64(metaclass=ElementClass):
+class Float64(Element):
     """A float64."""
 
-    num_words: ClassVar[int] = 1
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: int) -> float: ...
+
+
+E = TypeVar("E", bound=Element)
+F = TypeVar("F", bound="Fields")
 
 
 class _Declared(NamedTuple):
-    """A field before its class has given it a number: see `Field`."""
+    """A field before its class has given it a number: see `Field`.
+
+    The functions that declare one return it as what compiled code finds there, for checks of its types.
+    """
 
     element: Any
     width: int
@@ -90,64 +153,64 @@ class Field(int):
         return field
 
 
-def word() -> Any:
+def word() -> int:
     """Declare a field of an int64."""
-    return _Declared(Int64, 1)
+    return cast(int, _Declared(Int64, 1))
 
 
-def c_int() -> Any:
+def c_int() -> int:
     """Declare a field of a C int, and the padding behind it."""
-    return _Declared(Int32, 1)
+    return cast(int, _Declared(Int32, 1))
 
 
-def words(count: int) -> Any:
+def words(count: int) -> Int64:
     """Declare a field of `count` int64."""
-    return _Declared(Int64, count, is_value=False)
+    return cast(Int64, _Declared(Int64, count, is_value=False))
 
 
-def real() -> Any:
+def real() -> float:
     """Declare a field of a float64."""
-    return _Declared(Float64, 1)
+    return cast(float, _Declared(Float64, 1))
 
 
-def reals(count: int) -> Any:
+def reals(count: int) -> Float64:
     """Declare a field of `count` float64."""
-    return _Declared(Float64, count, is_value=False)
+    return cast(Float64, _Declared(Float64, count, is_value=False))
 
 
-def address() -> Any:
+def address() -> int:
     """Declare a field of the address of something that is no record, or 0."""
-    return _Declared(Int64, 1, addresses=(0,))
+    return cast(int, _Declared(Int64, 1, addresses=(0,)))
 
 
-def addresses(count: int) -> Any:
+def addresses(count: int) -> Int64:
     """Declare a field of `count` addresses, or 0."""
-    return _Declared(Int64, count, is_value=False, addresses=range(count))
+    return cast(Int64, _Declared(Int64, count, is_value=False, addresses=range(count)))
 
 
-def local() -> Any:
+def local() -> int:
     """Declare a field of an address that no launch of a list reads."""
-    return _Declared(Int64, 1, local=(0,))
+    return cast(int, _Declared(Int64, 1, local=(0,)))
 
 
-def pointer(element: Any) -> Any:
+def pointer(element: type[E]) -> E:
     """Declare a field of the address of elements: of records of a class, `Int64` or `Float64`; or 0."""
-    return _Declared(element, 1, is_pointer=True, addresses=(0,))
+    return cast(E, _Declared(element, 1, is_pointer=True, addresses=(0,)))
 
 
-def record(element: type[Fields]) -> Any:
+def record(element: type[F]) -> F:
     """Declare a field of a record of a class."""
     return records(element, 1)
 
 
-def records(element: type[Fields], count: int) -> Any:
+def records(element: type[F], count: int) -> F:
     """Declare a field of `count` records of a class."""
     size, places = element.num_words, element.addresses
     found = [size * k + place for k in range(count) for place in places]
-    return _Declared(element, element.num_words * count, is_value=False, addresses=found)
+    return cast(F, _Declared(element, element.num_words * count, is_value=False, addresses=found))
 
 
-class Fields(metaclass=ElementClass):
+class Fields(Element):
     """The base of all structures in memory. The fields of a class come after those of its base.
 
     num_words: of a structure. field_names: in order.
@@ -158,6 +221,11 @@ class Fields(metaclass=ElementClass):
     field_names: ClassVar[tuple[str, ...]] = ()
     addresses: Sequence[int] = ()
     local: Sequence[int] = ()
+
+    if TYPE_CHECKING:
+
+        def __getitem__(self, index: int) -> Self:
+            """Point to one of several records behind one another."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+from ep.common.native.fields import Int64
 from ep.common.native.jit import jit
-from ep.common.native.object_layout import TUPLE_LENGTH
+from ep.common.native.objects import TupleObject
 from ep.common.native.python_calls import allocate, call, no_memory, release
-from ep.common.native.words import load_word, stack_words, store_word
 
 _FEW = 32  # the most arguments that are passed on without heap memory
 
 
 @jit
-def call_method(function, of, args, num_args, names):
+def call_method(function: int, of: int, args: Int64, num_args: int, names: TupleObject) -> int:
     """Return the result of a Python function for the arguments of a method: the address of a new reference, or 0.
 
     of: the object of the method. args, num_args, names: as a method of `python_method` gets them.
     """
     number = 1 + num_args
     if names != 0:
-        number += load_word(names + TUPLE_LENGTH, 0)
-    few, memory = stack_words(_FEW), 0
+        number += names.length
+    arguments, memory = Int64.array_on_stack(_FEW), 0
     if number > _FEW:
         memory = allocate(8 * number)
         if memory == 0:
             return no_memory()
-    arguments = few if memory == 0 else memory
-    store_word(arguments, 0, of)
+        arguments = Int64.at(memory)
+    arguments[0] = of
     for argument in range(1, number):
-        store_word(arguments, argument, load_word(args, argument - 1))
+        arguments[argument] = args[argument - 1]
     result = call(function, arguments, 1 + num_args, names)
     if memory != 0:
         release(memory)

@@ -17,6 +17,7 @@ from ep.common import notice
 from ep.common.kernel_cache.cache import KernelCache
 from ep.common.kernel_cache.statistics import Statistics
 from ep.common.native import elf
+from ep.common.native.compilers import chosen, why_documented
 from ep.common.native.on_demand import binding, registry
 from ep.common.native.target import target
 
@@ -54,33 +55,50 @@ def function_addresses(
     name: str,
     made_of: object,
     to: str,
-    compiled: Callable[[], Iterator[tuple[Any, list[str]]]],
+    compiled: Callable[[str | None], tuple[Any, list[str], bytes]],
+    documented: Callable[[], tuple[int, ...]],
 ) -> tuple[int, ...]:
-    """Return the addresses of a kernel's functions, from the cache or from the libraries and symbols `compiled` yields.
+    """Return the addresses of a kernel's functions, from the cache or as compiled now.
 
-    The first library is taken whose functions need no more of the stack than `elf.MOST_FRAME`, or the last one.
-
+    compiled: returns a library, the symbols of the functions and the machine code, for the name of the kernel's file.
     made_of: the function or functions that are compiled. to: the form they are compiled to.
+    documented: returns the addresses if Numba compiles as its manual describes it; nothing is read from the cache then.
     """
     statistics.names.append(name)
     of = target(cache)
     variant = hashlib.sha256(repr((to, of)).encode()).hexdigest()[:12]
     file_name = cache.file_name(name, variant, made_of)
-    if (found := _read(cache, file_name)) is not None:
+    if chosen() is None and (found := _read(cache, file_name)) is not None:
         statistics.loaded += 1
         return found
+    if why_documented():
+        return _in_this_process(statistics, file_name, documented)
     with notice.compiling(), _compiling(), statistics.compiling():
         import_module("ep.common.native.pointers")  # it tells Numba about records
         target(cache)  # as Numba has it, which is loaded now
-        for made in compiled():
-            library, symbols = made
-            machine_code = library.codegen._tm.emit_object(library._final_module)
-            if elf.has_small_frames(machine_code):
-                break
+        library, symbols, machine_code = compiled(file_name)
     LIBRARIES.append(library)
     file_name = cache.file_name(name, variant, made_of)  # again: modules imported to compile it may have been edited
     cache.write(file_name, b"\0".join((" ".join(symbols).encode(), machine_code)))
     return _known(file_name, _placed(machine_code, symbols))
+
+
+def _in_this_process(
+    statistics: Statistics, file_name: str | None, documented: Callable[[], tuple[int, ...]]
+) -> tuple[int, ...]:
+    """Return the addresses of functions that are compiled once in a process, by the name that their file would have."""
+    if (found := _of_this_process.get(file_name)) is not None:
+        return found
+    with notice.compiling(), statistics.compiling():
+        import_module("ep.common.native.pointers")  # it tells Numba about records
+        _add_symbols()
+        found = documented()
+    if file_name is not None:
+        _of_this_process[file_name] = found
+    return found
+
+
+_of_this_process: Final[dict[str | None, tuple[int, ...]]] = {}
 
 
 def functions_on_disk(cache: KernelCache, file_name: str) -> tuple[int, ...]:
@@ -155,20 +173,25 @@ def _placed(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
 def _linked(machine_code: bytes, symbols: Sequence[str]) -> tuple[int, ...]:
     from numba.core.compiler_lock import global_compiler_lock
 
-    for name in tuple(_not_loaded):
-        with suppress(NotOnDiskError):  # other code may call it
-            _load(name)
+    _add_symbols()
     for name in elf.undefined(machine_code):  # LLVM ends the process, or calls nothing, where one is missing
         _address_of(name)
     with global_compiler_lock:
-        for name, address in tuple(_own.items()):
-            binding.add_symbol(name, address)
         engine = registry.cpu_target.target_context.codegen()._engine
         engine._ee.add_object_file(binding.ObjectFileRef.from_data(machine_code))
         found = tuple(int(engine.get_function_address(symbol)) for symbol in symbols)
     if missing := [symbol for symbol, address in zip(symbols, found, strict=True) if not address]:
         raise UnusableError(f"machine code has no function {', '.join(missing)}")
     return found
+
+
+def _add_symbols() -> None:
+    """Name ep's own functions for the code that LLVM links."""
+    for name in tuple(_not_loaded):
+        with suppress(NotOnDiskError):  # other code may call it
+            _load(name)
+    for name, address in tuple(_own.items()):
+        binding.add_symbol(name, address)
 
 
 def _address_of(name: str) -> int:

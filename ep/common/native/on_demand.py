@@ -21,8 +21,6 @@ class OnDemand(ModuleType):
 
 
 binding: Final[Any] = OnDemand("llvmlite.binding")
-numpy_support: Final[Any] = OnDemand("numba.np.numpy_support")
-config: Final[Any] = OnDemand("numba.core.config")
+numba: Final[Any] = OnDemand("numba")
 registry: Final[Any] = OnDemand("numba.core.registry")
-cgutils: Final[Any] = OnDemand("numba.core.cgutils")
-types: Final[Any] = OnDemand("numba.core.types")
+types: Final[Any] = OnDemand("numba.types")

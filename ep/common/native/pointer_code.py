@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from llvmlite import ir
 
-from ep.common.native.fields import Field, Float64, Int32, Int64
+from ep.common.native.fields import Field, Float64, Int32, Int64, OtherElements
 from ep.common.native.words import load_float64, load_int, load_word, store_word, words_behind
 
 NUMBERS: Final = Int64, Int32, Float64
@@ -17,6 +17,8 @@ _WORD: Final = ir.IntType(64)
 
 def read_item(builder: Any, element: Any, pointer: Any, index: Any) -> Any:
     """Write the instructions that read an element; return its value, or the pointer to a record."""
+    if isinstance(element, OtherElements):
+        return element.read_item(builder, pointer, index)
     if element is Int32:
         return load_int.write(builder, builder.add(pointer, builder.mul(index, _WORD(8))))
     if element in (Int64, Float64):
@@ -31,8 +33,21 @@ def read_field(builder: Any, field: Field, pointer: Any) -> Any:
     return words_behind(builder, pointer, _WORD(field))
 
 
-def write_item(builder: Any, pointer: Any, index: Any, value: Any) -> None:
-    """Write the instructions that write a number."""
+def is_written_by_index(element: Any) -> bool:
+    """Return whether code may write elements by their index."""
+    return element in (Int64, Float64) or isinstance(element, OtherElements)
+
+
+def write_item(builder: Any, element: Any, pointer: Any, index: Any, value: Any) -> None:
+    """Write the instructions that write an element."""
+    if isinstance(element, OtherElements):
+        element.write_item(builder, pointer, index, value)
+    else:
+        write_field(builder, pointer, index, value)
+
+
+def write_field(builder: Any, pointer: Any, index: Any, value: Any) -> None:
+    """Write the instructions that write a number, or a pointer, to a word."""
     if value.type != _WORD:
         value = builder.bitcast(value, _WORD)
     store_word.write(builder, pointer, index, value)

@@ -7,7 +7,6 @@ from typing import Any
 
 from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.on_demand import types
-from ep.common.native.words import stack_memory
 
 
 @cache
@@ -27,7 +26,7 @@ def pointer_on_stack(element: Any) -> Any:
 
     @emitted(lambda: type(element).pointer_type(element))
     def on_stack(builder: Any) -> Any:
-        return stack_memory(builder, element.num_words)
+        return element.on_new_stack(builder, 1)
 
     return on_stack
 
@@ -40,10 +39,10 @@ def pointer_to_several(element: Any) -> Any:
     def array_on_stack(typing_context: Any, count: Any) -> Any:
         if not isinstance(count, types.IntegerLiteral):
             return None
-        num_words = count.literal_value * element.num_words
+        number = count.literal_value
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return stack_memory(builder, num_words)
+            return element.on_new_stack(builder, number)
 
         return type(element).pointer_type(element)(count), generate
 

@@ -7,6 +7,9 @@
 Python makes a record by its fields, `Source(count=3)`, and passes its `address`. A function of compiled code gets a
 pointer, `def total(sources: Source, number)`, or makes one of an address, `Source.at(place)`. It reads and writes the
 fields by their names, and `sources[2].count` is in the third of several records behind one another.
+
+All other annotations of compiled functions are for mypy alone: `int` is a word, which may be an address, and `Scalar`,
+`Vector`, `Mask` and `AnyPointer` are arguments whose types the compiler infers from what callers give.
 """
 
 from __future__ import annotations

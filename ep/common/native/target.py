@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple, get_type_hints
 
 from ep.common.environment import NUMBA_DISABLE_JIT, numba_is_configured
 from ep.common.kernel_cache.cache import KernelCache
-from ep.common.native.on_demand import binding, config, registry
+from ep.common.native.on_demand import binding, numba
 from ep.common.processors import description
 from ep.include.errors import EnvironmentVariableError
 
@@ -111,13 +111,27 @@ def _unpacked(contents: bytes) -> Target | None:
 
 
 def _asked() -> Target:
+    config = numba.config
     if config.DISABLE_JIT:  # set by Numba's settings file or the program; the environment variable is checked already
         raise EnvironmentVariableError(
             f"numba.config.DISABLE_JIT is set; it must be {NUMBA_DISABLE_JIT.valid}",
         )
-    triple, processor, features = registry.cpu_target.target_context.codegen().magic_tuple()
+    triple, processor, features = binding.get_process_triple(), config.CPU_NAME, config.CPU_FEATURES
+    processor = binding.get_host_cpu_name() if processor is None else processor
+    features = _features() if features is None else features
     settings = repr([str(getattr(config, name, None)) for name in _SETTINGS])
     return Target(triple, processor, features, _is_own(features), settings, _data_paths(triple))
+
+
+def _features() -> str:
+    """Return the features that Numba compiles for, unless it is told others."""
+    try:
+        found = binding.get_host_cpu_features()
+    except RuntimeError:  # LLVM cannot ask this processor
+        return ""
+    if not numba.config.ENABLE_AVX:
+        found.update((name, False) for name in found if name.startswith("avx"))
+    return str(found.flatten())
 
 
 @cache
@@ -143,12 +157,19 @@ unknown:
 """
 
 
+def llvm_target(triple: str) -> Any:
+    """Return LLVM's target of this name, which reads and writes assembly."""
+    binding.initialize_native_target()
+    binding.initialize_native_asmprinter()
+    binding.initialize_native_asmparser()
+    return binding.Target.from_triple(triple)
+
+
 @cache
 def _data_paths(triple: str) -> int:
     if not triple.startswith("x86"):
         return 0
-    binding.initialize_native_asmparser()
-    machine = binding.Target.from_triple(triple).create_target_machine()
+    machine = llvm_target(triple).create_target_machine()
     with binding.create_mcjit_compiler(binding.parse_assembly(_DATA_PATHS), machine) as engine:
         function: Any = ctypes.CFUNCTYPE(ctypes.c_uint32)(engine.get_function_address("data_paths"))
         return int(function())

@@ -14,6 +14,7 @@ from weakref import ref
 import numpy as np
 
 from ep.common.arrays.constants import CONSTANTS
+from ep.common.arrays.on_device import copied_from_host
 from ep.common.bounded_cache import MOST_IDLE
 from ep.common.kernel_cache.headed import DamagedError, header_of, with_header
 from ep.include.additions import has_additions
@@ -46,15 +47,15 @@ class Origin(NamedTuple):
 class Launches(NamedTuple):
     """The recorded launches of a plan.
 
-    image: see `Repeat`. inputs: the names of the arrays that they read. written: shape and dtype of
+    image: see `Repeat`. inputs: the names, or other keys, of the arrays that they read. written: shape and dtype of
     those that they write. results: for each output the number of its written array, and its shape. constants: the
-    arrays that the image needs, on the host.
+    arrays that the image needs.
     """
 
-    image: bytes
-    inputs: Sequence[str]
-    written: Sequence[tuple[Sequence[int], np.dtype[Any]]]
-    results: Sequence[tuple[int, Sequence[int]]]
+    image: Callable[[], bytes | None]
+    inputs: Sequence[Any]
+    written: Sequence[tuple[Any, Any]]
+    results: Sequence[tuple[int, tuple[int, ...]]]
     constants: Sequence[NDArray]
 
 
@@ -114,10 +115,18 @@ class Workspace:
 
     def block(self, base: Arrays, num_bytes: int) -> Array:
         """Return so many bytes, or more."""
-        if self._block is None or self._block.nbytes < num_bytes:
+        size = -1 if self._block is None else self._block.nbytes
+        if self._block is None or size < num_bytes:
             self.functions.clear()
-            self._block = base.empty((num_bytes,), _BYTE)
+            self._block = None  # frees the old memory before the new one is allocated
+            self._block = base.empty((grown(size, num_bytes),), _BYTE)
         return self._block
+
+
+def grown(size: int, needed: int) -> int:
+    """Return the bytes of memory in the place of `size` that are too few, -1 for none. It grows by a quarter at least:
+    of sizes that rise one by one, few need new memory, where all plans begin again."""
+    return max(needed, size + size // 4)
 
 
 def _forget(workspace: ref[Workspace], number: int, gone: Any) -> None:
@@ -241,7 +250,7 @@ class StoredPlan(ProcessBound):
 
         if stand.digest:
             return CONSTANTS.found(base, stand.digest, dtype, shape, read)
-        return base.copy_from_host(read())
+        return copied_from_host(base, read())
 
 
 def _no_file(digest: str) -> None:
@@ -284,20 +293,23 @@ def digests_in(contents: bytes) -> list[str]:
     return [] if found is None else [one.digest for one in found.header.constants]
 
 
-def packed(launches: Launches, of_origin: bytes) -> tuple[bytes, dict[str, NDArray]]:
+def packed(
+    launches: Launches, image: bytes, of_origin: Callable[[], bytes], places: dict[str, int]
+) -> tuple[bytes, dict[str, NDArray]]:
     """Return the contents of a file, and the constants that have files, by their digests.
 
-    of_origin: the contents of the origin.
+    image: that of the launches, for whose constants on the host it is. of_origin: returns the contents of the origin.
+    places: those of constants in these contents, by digest, -1 for others; it gets those that it lacks.
     """
     stands, own, end, last = [], list[bytes](), 0, 0
-    places, large = dict[str, int](), dict[str, NDArray]()
+    large = dict[str, NDArray]()
     for one in launches.constants:
         described = one.shape, as_data_type(one.dtype).name
         digest = CONSTANTS.digest(one) if one.nbytes >= _LEAST else ""
         if digest and digest not in places:
-            raw = one.tobytes()
-            place = of_origin.find(raw, last)  # constants mostly follow one another
-            places[digest] = place = of_origin.find(raw, 0, last + len(raw) - 1) if place < 0 else place
+            raw, contents = one.tobytes(), of_origin()
+            place = contents.find(raw, last)  # constants mostly follow one another
+            places[digest] = place = contents.find(raw, 0, last + len(raw) - 1) if place < 0 else place
             last = last if place < 0 else place + len(raw)
         place = places.get(digest, -1)
         if place >= 0:
@@ -311,5 +323,5 @@ def packed(launches: Launches, of_origin: bytes) -> tuple[bytes, dict[str, NDArr
             end += one.nbytes
     written = tuple([(tuple(shape), as_data_type(dtype).name) for shape, dtype in launches.written])
     results = tuple([(number, tuple(shape)) for number, shape in launches.results])
-    header = Header(tuple(launches.inputs), written, results, tuple(stands), len(launches.image))
-    return with_header(header, launches.image, *own), large
+    header = Header(tuple(launches.inputs), written, results, tuple(stands), len(image))
+    return with_header(header, image, *own), large

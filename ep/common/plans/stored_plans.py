@@ -12,7 +12,7 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import partial
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 
 from ep.common.arrays.on_device import arrays_on
@@ -42,12 +42,13 @@ class StoredPlans:
         sources = self._kernels and may_keep and self._kernels.digest()
         self._made_by = f"{sources} {package} {version(package)}" if sources else ""
         self._written: set[str] = set()  # the names of constants that are on disk
+        self._places = dict[str, int]()  # of constants in the contents of the origin, by their digests
 
     def with_origin(self, origin: Origin) -> StoredPlans:
         """Return what is on disk of another graph, made by the same sources, which are not looked at again, in the same
         memory."""
         found = copy(self)
-        found._origin, found._written = origin, set()
+        found._origin, found._written, found._places = origin, set(), {}
         return found
 
     @property
@@ -76,11 +77,12 @@ class StoredPlans:
         return StoredPlan(self._origin, contents, read, made, self._reading, self._workspaces)
 
     def keep_plan(self, key: object, launches: Launches) -> None:
-        """Write a plan, unless its origin has been removed, or has changed."""
-        if not self._kernels or not self.keeps:
+        """Write a plan, unless it has no image, or its origin has been removed, or has changed."""
+        image = launches.image() if self._kernels and self.keeps else None
+        if not self._kernels or image is None:
             return
         try:
-            contents, large = packed(launches, self._origin.contents())
+            contents, large = packed(launches, image, cache(self._origin.contents), self._places)
         except (OSError, ValueError):
             return
         finally:

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Final
 
+from ep.include.data_type import DataType
 from ep.include.number_kind import ALL, BOOL, CHAR, COMPLEXES, FLOATS, INTEGERS, REAL
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.memcpy import MemcpyKind
@@ -14,6 +15,7 @@ from ep.include.primitive.primitive import Key
 from ep.include.primitive.scan_op import ScanOp
 from ep.include.primitive.scatter_op import COMBINED_BY, ScatterOp
 from ep.include.primitive.sort_order import SortOrder
+from ep.include.primitive.tree_aggregate import TreeAggregate
 from ep.include.primitive.unary_op import UnaryOp
 
 GATHER: Final = frozenset(Key(None, pair) for pair in product(ALL, INTEGERS))
@@ -38,6 +40,9 @@ SCAN: Final = frozenset(
     Key(op, (data_type,)) for op, data_type in product(ScanOp, CHAR + INTEGERS + FLOATS + COMPLEXES)
 )
 ARG_SORT: Final = frozenset(Key(order, (data_type,)) for order, data_type in product(SortOrder, REAL))
+TREE_ENSEMBLE: Final = frozenset(
+    Key(op, (data_type,)) for op, data_type in product(TreeAggregate, (DataType.kFloat, DataType.kDouble))
+)
 UNSORTED_SEGMENT_SUM: Final = frozenset(Key(None, pair) for pair in product(INTEGERS + FLOATS + COMPLEXES, INTEGERS))
 BATCH_UNSORTED_SEGMENT_SUM: Final = UNSORTED_SEGMENT_SUM
 BATCH_SCATTER: Final = frozenset(

@@ -111,6 +111,16 @@ ARG_SORT: Final = Signature(
     sizes=("outer_dim_size", "sort_dim_size", "inner_dim_size", "num_places"),
 )
 """The data types are New's, and int64."""
+TREE_ENSEMBLE: Final = Signature(
+    (
+        reads("x", 0, "num_rows", "num_features"),
+        reads("nodes", 1, "num_words"),
+        reads("roots", 1, "num_trees"),
+        writes("out", 0, "num_rows", "num_targets"),
+    ),
+    sizes=("num_rows", "num_features", "num_targets", "num_words", "num_trees"),
+)
+"""The data types are New's, and int32."""
 BATCH_UNSORTED_SEGMENT_SUM: Final = Signature(
     (
         reads("data", 0, "batch_dim_size", "outer_dim_size", "num_ids", "inner_dim_size"),

@@ -8,15 +8,16 @@ of a primitive, and Numba never finds a closure again. Numba is imported when a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, cast
 
+from ep.common.deferred import Deferred
 from ep.common.kernel_cache.statistics import Statistics
 from ep.common.native.machine_code import function_addresses
 from ep.common.native.on_demand import registry, types
-from ep.cpu.compile.code import Write, written
+from ep.cpu.compile.code import Write
 from ep.cpu.compile.jit import OPTIONS, separate
-from ep.cpu.compile.vectors import INTERLEAVED, WORD
+from ep.cpu.compile.vectors import WORD
 from ep.cpu.machine.kernel_cache import CACHE
 
 statistics: Final = Statistics()
@@ -39,8 +40,11 @@ def compile_task(
         pipeline = StreamingKernel if streaming else LightKernel if light else Kernel
         return _c_function(function, types.void, pipeline)
 
+    def documented() -> tuple[int, ...]:
+        return (_documented(function, types.void),)
+
     name += ".streaming" * streaming
-    return _addresses(name, function, f"task of {num_words}{' light' * light}", compiled)[0]
+    return _addresses(name, function, f"task of {num_words}{' light' * light}", compiled, documented)[0]
 
 
 def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]:
@@ -55,9 +59,11 @@ def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]
         from ep.cpu.compile.lowering import add_c_function
 
         context = registry.cpu_target.target_context
-        library, symbols = KernelLibrary(context.codegen(), name), []
+        made: Any = KernelLibrary
+        library, symbols = made(context.codegen(), name), []
         for function in functions:
-            task = separate(function).make(function)  # not that of an equal function: a kernel's symbols are its own
+            # not that of an equal function: a kernel's symbols are its own
+            task = cast(Deferred, separate(function)).make(function)
             arguments = argument_types(function)
             task.compile(types.void(*arguments))
             result = task.overloads[arguments]
@@ -67,7 +73,10 @@ def compile_tasks(name: str, *functions: Callable[..., None]) -> tuple[int, ...]
         library.finalize()
         return library, symbols
 
-    return _addresses(name, functions, "tasks", compiled)
+    def documented() -> tuple[int, ...]:
+        return tuple(_documented(function, types.void) for function in functions)
+
+    return _addresses(name, functions, "tasks", compiled, documented)
 
 
 def compile_written(name: str, write: Write, num_words: int = 3, light: bool = False, streaming: bool = False) -> int:
@@ -77,18 +86,25 @@ def compile_written(name: str, write: Write, num_words: int = 3, light: bool = F
         from numba.core.bytecode import FunctionIdentity
 
         from ep.cpu.compile.libraries import KernelLibrary, StreamingLibrary
+        from ep.cpu.compile.written import written
 
         symbol = f"ep.{name}.{next(FunctionIdentity._unique_ids)}"
         codegen = registry.cpu_target.target_context.codegen()
-        library = (StreamingLibrary if streaming else KernelLibrary)(codegen, symbol)
+        made: Any = StreamingLibrary if streaming else KernelLibrary
+        library = made(codegen, symbol)
         module = library.create_ir_module(symbol)
         written(library, module, symbol, write, [WORD] * num_words, light)
         library.add_ir_module(module)
         library.finalize()
         return library, [symbol]
 
+    def documented() -> tuple[int, ...]:
+        from ep.cpu.compile.documented import written_task
+
+        return (written_task(write, num_words),)
+
     name += ".streaming" * streaming
-    return _addresses(name, write, f"written task of {num_words}{' light' * light}", compiled)[0]
+    return _addresses(name, write, f"written task of {num_words}{' light' * light}", compiled, documented)[0]
 
 
 def compile_function(name: str, function: Callable[..., int], num_words: int) -> int:
@@ -99,7 +115,17 @@ def compile_function(name: str, function: Callable[..., int], num_words: int) ->
 
         return _c_function(function, types.int64, Kernel)
 
-    return _addresses(name, function, f"function of {num_words}", compiled)[0]
+    def documented() -> tuple[int, ...]:
+        return (_documented(function, types.int64),)
+
+    return _addresses(name, function, f"function of {num_words}", compiled, documented)[0]
+
+
+def _documented(function: Callable[..., Any], result_type: Any) -> int:
+    """Return the address of a function of words that Numba compiles by its documented interface."""
+    from ep.cpu.compile.documented import c_function
+
+    return c_function(function, result_type)
 
 
 def _c_function(function: Callable[..., Any], result_type: Any, pipeline: Any) -> tuple[Any, list[str]]:
@@ -109,24 +135,32 @@ def _c_function(function: Callable[..., Any], result_type: Any, pipeline: Any) -
     from ep.common.native.pointers import argument_types
 
     signature, options = (argument_types(function), result_type), {"nopython": True, **OPTIONS}
-    result = CFunc(function, signature, {}, options, pipeline_class=pipeline)._compile_uncached()
+    made: Any = CFunc(function, signature, {}, options, pipeline_class=pipeline)
+    result = made._compile_uncached()
     return result.library, [result.fndesc.llvm_cfunc_wrapper_name]
 
 
-def _addresses(name: str, made_of: object, to: str, compiled: Callable[[], tuple[Any, list[str]]]) -> tuple[int, ...]:
+def _addresses(
+    name: str,
+    made_of: object,
+    to: str,
+    compiled: Callable[[], tuple[Any, list[str]]],
+    documented: Callable[[], tuple[int, ...]],
+) -> tuple[int, ...]:
     """Return the addresses of a kernel's functions: see `function_addresses`."""
 
-    def attempts() -> Iterator[tuple[Any, list[str]]]:
+    def front_end() -> tuple[Any, list[str]]:
         from numba.core import postproc
 
         from ep.common.native.known_types import known_call_types
         from ep.common.native.lifetimes import lifetimes_where_used
-        from ep.cpu.compile.libraries import with_interleaving
 
-        for vectors in (INTERLEAVED, INTERLEAVED // 2, 1):
-            with known_call_types(), lifetimes_where_used(postproc), with_interleaving(vectors):
-                library, symbols = compiled()
-                library._ensure_finalized()
-            yield library, symbols
+        with known_call_types(), lifetimes_where_used(postproc):
+            return compiled()
 
-    return function_addresses(CACHE, statistics, name, made_of, to, attempts)
+    def made(file_name: str | None) -> tuple[Any, list[str], bytes]:
+        from ep.cpu.compile import ahead
+
+        return ahead.compiled(file_name, front_end)
+
+    return function_addresses(CACHE, statistics, name, made_of, to, made, documented)

@@ -6,14 +6,19 @@ from typing import Any, Final
 
 from llvmlite import ir
 
-from ep.common.native.on_demand import cgutils, numpy_support, types
+from ep.common.native.on_demand import numba, types
 from ep.cpu.compile.target import has_avx512
-from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, HALF, INT, REALS, call, constant, stored_bits
+from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, HALF, INT, REALS, call, constant, stored_bits, structure
 from ep.include.data_type import DataType
-from ep.include.number_kind import FLOATS, part_of
+from ep.include.number_kind import FLOATS, INTEGERS, part_of
 
 HALVES: Final = DataType.kFloat16, DataType.kBFloat16
 """The types that are computed in float32."""
+
+
+def arithmetic(data_type: DataType) -> DataType:
+    """Return the data type that elements are computed in."""
+    return DataType.kFloat if data_type in HALVES else data_type
 
 
 def widened(builder: Any, bits: Any, data_type: DataType) -> Any:
@@ -48,6 +53,32 @@ def narrowed(builder: Any, value: Any, data_type: DataType) -> Any:
     return builder.bitcast(value, bits) if data_type in FLOATS else value
 
 
+def converted(builder: Any, value: Any, source: DataType, target: DataType) -> Any:
+    """Return the lanes of a vector of type `source` as those of one of type `target`.
+
+    Those of 16-bit floating types, bools and integers are stored bits. Raises NotImplementedError for float64 as 16-bit
+    types, which would be rounded twice, for floating types as integers, and for bool as a target.
+    """
+    if source is target:
+        return value
+    bits = _shaped(stored_bits(target), value)
+    if target in INTEGERS and source not in FLOATS:
+        if source.itemsize > target.itemsize:
+            return builder.trunc(value, bits)
+        return extended(builder, value, source, 8 * target.itemsize)
+    if target not in FLOATS or (source is DataType.kDouble and target in HALVES):
+        raise NotImplementedError(f"a conversion of vectors from {source.name} to {target.name}")
+    real = _shaped(REALS.get(target, FLOAT), value)
+    if source not in FLOATS:
+        number = (builder.sitofp if source.dtype.kind == "i" else builder.uitofp)(value, real)
+    elif source is DataType.kDouble:
+        number = builder.fptrunc(value, real)
+    else:
+        number = widened(builder, value, source)
+        number = builder.fpext(number, real) if target is DataType.kDouble else number
+    return narrowed(builder, number, target) if target in HALVES else number
+
+
 def pair_of_bfloat16(builder: Any, lower: Any, upper: Any, exact: bool) -> Any:
     """Return the 32 bits that store two floats as bfloat16, the first one in the lower half.
 
@@ -71,13 +102,13 @@ def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: 
     if isinstance(numba_type, types.Literal):
         numba_type = numba_type.literal_type
     if kind == "c":
-        part = numpy_support.from_dtype(part_of(data_type).dtype)
+        part = numba.from_dtype(part_of(data_type).dtype)
         if isinstance(numba_type, types.Complex):
             parts = context.make_complex(builder, numba_type, value=value)
             real, imag = (context.cast(builder, v, numba_type.underlying_float, part) for v in (parts.real, parts.imag))
         else:
             real, imag = context.cast(builder, value, numba_type, part), context.get_constant(part, 0)
-        return cgutils.pack_struct(builder, [real, imag])
+        return structure(builder, [real, imag])
     if data_type is DataType.kBool:
         return builder.zext(_is_nonzero(builder, value, numba_type), BYTE)
     if data_type in HALVES:
@@ -87,7 +118,7 @@ def convert(context: Any, builder: Any, value: Any, numba_type: Any, data_type: 
         return narrowed(builder, narrow, data_type)
     if isinstance(numba_type, types.Float) and kind in "iu":
         return _saturate(builder, value, stored_bits(data_type), signed=kind == "i")
-    return context.cast(builder, value, numba_type, numpy_support.from_dtype(data_type.dtype))
+    return context.cast(builder, value, numba_type, numba.from_dtype(data_type.dtype))
 
 
 def _is_nonzero(builder: Any, value: Any, numba_type: Any) -> Any:

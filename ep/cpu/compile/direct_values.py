@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeGuard
 
-from llvmlite import ir
 from numba.core import types
 
-from ep.common.native.fields import Float64, Int64
-from ep.common.native.pointer_code import read_field, read_item, write_item
-from ep.common.native.pointers import Pointer, field_of, field_type, is_written, item_type
-from ep.cpu.compile.direct_calls import SCALARS, Operations, Several, StaticObject, Value
+from ep.common.loops import unrolled
+from ep.cpu.compile.direct_accesses import Accesses
+from ep.cpu.compile.direct_calls import SCALARS, Several, StaticObject, Value
 from ep.cpu.compile.sections import Sections
 from ep.cpu.compile.syntax import Names, Unsupported
 
-_WORD: Final = ir.IntType(64)
 
-
-class Values(Operations):
+class Values(Accesses):
     """A writer of values: of names, and of expressions of the syntax tree."""
 
     def __init__(self, sections: Sections, context: Any, typing_context: Any, names: Names) -> None:
         super().__init__(sections, context, typing_context)
         self._names = names
         self._variables: dict[str, tuple[Any, Any]] = {}
+        self._known: dict[str, Any] = {}  # arguments, and the variables of loops that are written out
 
     def assign(self, name: str, found: Any) -> None:
         """Assign a number to a variable of the function."""
@@ -40,8 +37,17 @@ class Values(Operations):
             raise Unsupported
         self._sections.assign(place, value.value)
 
+    def take(self, name: str, found: Any) -> None:
+        """Give an argument its value. It is in memory only if the function assigns it."""
+        if name in self._names.assigned:
+            self.assign(name, found)
+        else:
+            self._known[name] = found
+
     def named(self, name: str) -> Any:
         """Return what a name stands for."""
+        if name in self._known:
+            return self._known[name]
         if name not in self._names.local:
             return StaticObject(self._names.outer(name))
         if name not in self._variables:
@@ -49,25 +55,30 @@ class Values(Operations):
         place, kind = self._variables[name]
         return Value(self._sections.read(place), kind)
 
+    def bind(self, turn: Mapping[str, Any]) -> None:
+        """Give the variables of a loop that is written out the values of a turn."""
+        if any(name in self._variables or name in self._known for name in turn):
+            raise Unsupported
+        self._known.update({name: StaticObject(value) for name, value in turn.items()})
+
+    def unbind(self, turn: Iterable[str]) -> None:
+        """Forget the variables of a loop that is written out."""
+        for name in turn:
+            del self._known[name]
+
+    def evaluated(self, node: ast.expr) -> Any:
+        """Return the value of an expression of names and numbers that are known when the function is compiled."""
+        names = {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+        known = {name: self.named(name) for name in names}
+        if not all(isinstance(one, StaticObject) for one in known.values()):
+            raise Unsupported
+        return eval(compile(ast.Expression(node), "<known>", "eval"), {name: one.value for name, one in known.items()})
+
     def find(self, node: ast.expr) -> Any:
-        """Return what an expression stands for."""
         write = getattr(self, f"_of_{type(node).__name__}", None)
         if write is None:
             raise Unsupported
         return write(node)
-
-    def find_all(self, nodes: Sequence[ast.expr]) -> list[Any]:
-        """Return what several expressions stand for. What is found before another section begins is kept in memory."""
-        found, kept = list[Any](), dict[int, Any]()
-        last = max((number for number, node in enumerate(nodes[1:], 1) if _has_sections(node)), default=0)
-        for number, node in enumerate(nodes):
-            found.append(self.find(node))
-            if isinstance(found[-1], Value) and number < last:
-                kept[number] = self.temporary(types.unliteral(found[-1].kind))
-                self._sections.assign(kept[number], found[-1].value)
-        for number, place in kept.items():
-            found[number] = Value(self._sections.read(place), types.unliteral(found[number].kind))
-        return found
 
     def known_truth(self, node: ast.expr) -> bool | None:
         """Return whether a condition holds that depends on known objects only, else None."""
@@ -83,7 +94,7 @@ class Values(Operations):
             return None if known is None else not known
         inside = list(ast.walk(node))
         if any(
-            isinstance(one, ast.Call) or (isinstance(one, ast.Name) and one.id in self._names.local) for one in inside
+            isinstance(one, ast.Call) or (isinstance(one, ast.Name) and not self._is_known(one.id)) for one in inside
         ):
             return None
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
@@ -93,8 +104,11 @@ class Values(Operations):
         found = self.find(node)
         return bool(found.value) if isinstance(found, StaticObject) else None
 
-    def fork(self, node: ast.expr, then: Any, otherwise: Any) -> None:
-        """End the section with a jump to one of two blocks, by a condition."""
+    def _is_known(self, name: str) -> bool:
+        return name not in self._names.local or isinstance(self._known.get(name), StaticObject)
+
+    def fork(self, node: ast.expr, then: Any, otherwise: Any, mark: Any = None) -> None:
+        """End the section with a jump to one of two blocks, by a condition. mark: the metadata of a single jump."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             self.fork(node.operand, otherwise, then)
             return
@@ -110,7 +124,7 @@ class Values(Operations):
                     return
             self.fork(node.values[-1], then, otherwise)
             return
-        self._sections.fork(self._truth(self.find(node)), then, otherwise)
+        self._sections.fork(self._truth(self.find(node)), then, otherwise, mark)
 
     def _truth(self, found: Any) -> Any:
         value = self.value_of(found)
@@ -121,49 +135,6 @@ class Values(Operations):
 
     def _of_Name(self, node: ast.Name) -> Any:
         return self.named(node.id)
-
-    def _of_Attribute(self, node: ast.Attribute) -> Any:
-        of = self.find(node.value)
-        if isinstance(of, StaticObject):
-            return StaticObject(getattr(of.value, node.attr))
-        field = self._field(of, node.attr)
-        return Value(read_field(self._builder, field, of.value), field_type(field))
-
-    def _field(self, of: Any, name: str) -> Any:
-        field = field_of(of.kind, name) if isinstance(of, Value) and isinstance(of.kind, Pointer) else None
-        if field is None:
-            raise Unsupported
-        return field
-
-    def write(self, target: ast.Attribute | ast.Subscript, found: Any) -> None:
-        """Write a field of a record, or a number behind a pointer."""
-        if isinstance(target, ast.Attribute):
-            of = self.find(target.value)
-            field = self._field(of, target.attr)
-            may_write, index, kind = is_written(field), _WORD(field), field_type(field)
-        else:
-            of, index = self._item(target)
-            may_write, kind = of.kind.element in (Int64, Float64), item_type(of.kind.element)
-        if not may_write:
-            raise Unsupported
-        write_item(self._builder, of.value, index, self._cast(self.value_of(found), kind))
-
-    def _item(self, node: ast.Subscript) -> tuple[Any, Any]:
-        """Return a pointer, and the index of an element."""
-        of, index = self.find_all([node.value, node.slice])
-        if not isinstance(of, Value) or not isinstance(of.kind, Pointer):
-            raise Unsupported
-        return of, self._cast(self.value_of(index), types.int64)
-
-    def _of_Subscript(self, node: ast.Subscript) -> Any:
-        of = self.find(node.value)
-        if isinstance(of, Value):
-            of, index = self._item(node)
-            return Value(read_item(self._builder, of.kind.element, of.value, index), item_type(of.kind.element))
-        index = self.find(node.slice)
-        if not isinstance(of, StaticObject) or not isinstance(index, StaticObject) or not isinstance(of.value, tuple):
-            raise Unsupported
-        return StaticObject(of.value[index.value])
 
     def _of_Tuple(self, node: ast.Tuple) -> Any:
         return Several(tuple(self.find_all(node.elts)))
@@ -221,7 +192,8 @@ class Values(Operations):
         if isinstance(decides, ast.BoolOp):
             return self._known_choice(decides)
         if isinstance(decides, ast.Name | ast.Attribute | ast.Constant | ast.Subscript):
-            return self.find(decides)
+            found: StaticObject = self.find(decides)
+            return found
         if not isinstance(decides, ast.Compare | ast.UnaryOp):
             raise Unsupported
         return StaticObject(self.known_truth(decides))
@@ -229,6 +201,10 @@ class Values(Operations):
     def _of_IfExp(self, node: ast.IfExp) -> Any:
         known, sections = self.known_truth(node.test), self._sections
         arms = [node.body, node.orelse] if known is None else [node.body if known else node.orelse]
+        if known is not None and isinstance(arms[0], ast.Name | ast.Constant):
+            found = self.find(arms[0])
+            if isinstance(found, StaticObject):
+                return found
         (done,), starts = sections.blocks("chosen"), sections.blocks(*("choose" for _ in arms))
         self.fork(node.test, starts[0], starts[-1])
         place, kind = None, None
@@ -250,11 +226,39 @@ class Values(Operations):
         for one in node.args:
             if isinstance(one, ast.Starred) and isinstance(one.value, ast.Tuple):
                 given += one.value.elts
+            elif isinstance(one, ast.Starred) and isinstance(one.value, ast.GeneratorExp) and len(node.args) == 1:
+                return self.call(self._function(function), self._turns(one.value), {})
             else:
                 given.append(one)
-        if not isinstance(function, StaticObject) or node.keywords:
+        names = [one.arg for one in node.keywords if one.arg is not None]
+        if len(names) < len(node.keywords):
             raise Unsupported
-        return self.call(function.value, self.find_all(given))
+        found = self.find_all([*given, *(one.value for one in node.keywords)])
+        named = dict(zip(names, found[len(given) :], strict=True))
+        return self.call(self._function(function), found[: len(given)], named)
+
+    def _function(self, found: Any) -> Any:
+        if not isinstance(found, StaticObject):
+            raise Unsupported
+        return found.value
+
+    def _turns(self, generator: ast.GeneratorExp) -> list[Any]:
+        """Return what a generator over values that are known yields."""
+        (loop, *others), found = generator.generators, list[Any]()
+        if others or loop.ifs or not isinstance(loop.target, ast.Name) or not self.is_unrolled(loop.iter):
+            raise Unsupported
+        for value in self.evaluated(loop.iter.args[0]):
+            self.bind({loop.target.id: value})
+            found.append(self.find(generator.elt))
+            self.unbind([loop.target.id])
+        return found
+
+    def is_unrolled(self, node: ast.AST) -> TypeGuard[ast.Call]:
+        """Return whether a loop over an expression is written out."""
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+            return False
+        function = self.named(node.func.id)
+        return isinstance(function, StaticObject) and function.value is unrolled
 
 
 def _is_literal(node: ast.expr) -> bool:
@@ -268,11 +272,3 @@ def _is_literal(node: ast.expr) -> bool:
 
 def _evaluated(node: ast.expr) -> Any:
     return eval(compile(ast.Expression(node), "<literal>", "eval"))
-
-
-def _has_sections(node: ast.expr) -> bool:
-    """Return whether an expression has jumps."""
-    return any(
-        isinstance(one, (ast.IfExp, ast.BoolOp)) or (isinstance(one, ast.Compare) and len(one.ops) > 1)
-        for one in ast.walk(node)
-    )

@@ -22,7 +22,7 @@ def multiply_sizes(builder: Any, a: Any, b: Any) -> Any:
 
 
 @jit
-def as_word(number):
+def as_word(number: int) -> int:
     """Return a Python or NumPy integer, clipped to 64 bits; any other object returns the most negative number.
 
     No method of a class of Python is called: Launch in Python calls it, once, and raises its exception.

@@ -1,4 +1,4 @@
-"""The LLVM modules of compiled functions, which are optimised as part of the kernels that include them.
+"""The LLVM modules of compiled functions, as text. LLVM gets those of a kernel together: see `llvm.py`.
 
 Numba optimises each function together with all functions that it calls, and compiles it to machine code. A kernel is a
 chain of about a dozen functions, each called only by the next one, so the innermost would be optimised a dozen times.
@@ -6,78 +6,100 @@ chain of about a dozen functions, each called only by the next one, so the inner
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any, Final
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, ClassVar
 
-from llvmlite.binding import create_new_module_pass_manager, parse_assembly
-from numba.core.codegen import JITCodeLibrary
-from numba.core.runtime import rtsys
+from numba.core import config
+from numba.core.codegen import CodeLibrary
+from numba.core.runtime.nrt import rtsys
 
-from ep.cpu.compile.target import has_avx512
-from ep.cpu.compile.vectors import INTERLEAVED, ORDINARY_STORES
+from ep.common.native.elf import has_small_frames
+from ep.cpu.compile.llvm import INTERLEAVED, Job, Machine, machine_code, optimised, target_machine
+from ep.cpu.compile.target import has_avx512, of_kernels
 
 
-class _Library(JITCodeLibrary):
-    """A library that first simplifies each function by itself: this leaves less work for kernels, and rotates loops."""
+class InnerLibrary(CodeLibrary):
+    """The library of a function that only other compiled functions call. It is not compiled to machine code.
 
-    def _optimize_functions(self, ll_module: Any) -> None:
-        ll_module.data_layout = self._codegen._data_layout
-        for function in ll_module.functions:
-            if not function.is_declaration:  # Numba's passes take as long for a declaration
-                passes, builder = self._codegen._function_pass_manager()
-                passes.run(function, builder)
+    texts: of its modules. calls: the libraries of the functions that it calls.
+    """
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self.texts: list[str] = []
+        self.calls: list[Any] = []
+
+    def add_ir_module(self, ir_module: Any) -> None:
+        self.texts.append(str(ir_module).encode().decode("latin1"))  # the encoding in which LLVM gets it
 
     def add_linking_library(self, library: Any) -> None:
+        library._ensure_finalized()
         if library is not rtsys.library:  # rtsys counts references, which kernels do not have
-            super().add_linking_library(library)
-
-
-class InnerLibrary(_Library):
-    """The library of a function that only other compiled functions call. It is not compiled to machine code."""
+            self.calls.append(library)
 
     def finalize(self) -> None:
         self._finalized = True
 
+    def get_function(self, name: str) -> Any:
+        raise NotImplementedError("LLVM has no module of the functions of a library")
 
-class KernelLibrary(_Library):
+    def get_llvm_str(self) -> str:
+        return "\n".join(self.texts)
+
+    def get_asm_str(self) -> str:
+        raise NotImplementedError("only kernels have machine code")
+
+
+class KernelLibrary(InnerLibrary):
     """The library of a function called by its address, with all functions that it calls."""
 
-    def finalize(self) -> None:
-        self._linking_libraries = _callers_first(self._linking_libraries)
-        super().finalize()
+    streams: ClassVar[bool] = False
 
-    def _finalize_final_module(self) -> None:
-        self._finalized = True  # Numba would compile and link it
+    def job(self, vectors: int = INTERLEAVED) -> Job:
+        """Return what LLVM compiles. vectors: that loops compute at a time which are marked so; fewer of them need less
+        of the stack."""
+        inner, finished = list[str](), list[str]()
+        for library in _callers_first(self.calls):
+            if isinstance(library, InnerLibrary):
+                inner += library.texts
+            else:  # Numba's own
+                finished.append(library.get_llvm_str())
+        return Job(_machine(), self.texts, inner, finished, vectors, self.streams, has_avx512())
 
-    def _optimize_final_module(self) -> None:
-        if _interleaved[-1] != INTERLEAVED:
-            name, text = self._final_module.name, _COUNTS.sub(rf"\g<1>{_interleaved[-1]}", str(self._final_module))
-            self._final_module = parse_assembly(text)
-            self._final_module.name = name
-        super()._optimize_final_module()
-        # inline the functions that vectorised loops call in place of scalar ones (`vector_math/lookup.py`)
-        passes = create_new_module_pass_manager()
-        passes.add_always_inliner_pass()
-        passes.run(self._final_module, self._codegen._pass_builder())
+    def machine_code(self, first: bytes | None = None) -> bytes:
+        """Return the machine code: the first whose functions need no more of the stack than they may, or the last.
+        first: that of INTERLEAVED vectors, if it has been compiled."""
+        code = first or machine_code(self.job())
+        for vectors in (INTERLEAVED // 2, 1):
+            if has_small_frames(code):
+                break
+            code = machine_code(self.job(vectors))
+        return code
+
+    def get_llvm_str(self) -> str:
+        return str(optimised(self.job()))
+
+    def get_asm_str(self) -> str:
+        assembly: str = target_machine(_machine()).emit_assembly(optimised(self.job()))
+        return assembly
 
 
-_interleaved: Final = [INTERLEAVED]
-_COUNTS: Final = re.compile(r'(!"llvm\.loop\.interleave\.count", i32 )\d+')
+class StreamingLibrary(KernelLibrary):
+    """The library of a kernel with non-temporal stores. It must begin to write at the start of a cache line of dst."""
+
+    streams = True
 
 
-@contextmanager
-def with_interleaving(vectors: int) -> Iterator[None]:
-    """Compile loops that are marked to compute several vectors at a time for this number of vectors.
-
-    With fewer vectors, less is kept on the stack.
-    """
-    _interleaved.append(vectors)
-    try:
-        yield
-    finally:
-        _interleaved.pop()
+@cache
+def _machine() -> Machine:
+    """Return what kernels are compiled for, as Numba is configured."""
+    options: Any = config  # the module fills itself
+    target, level = of_kernels(), options.OPT
+    first, in_first = (3, True) if level.is_opt_max else (0, False)
+    vectorizes = in_first, bool(options.LOOP_VECTORIZE), bool(options.SLP_VECTORIZE)
+    option = "-vector-library=SVML" if options.USING_SVML else ""  # which Numba has set in this process
+    return Machine(target.triple, target.processor, target.features, int(level), first, vectorizes, option)
 
 
 def _callers_first(libraries: Iterable[Any]) -> list[Any]:
@@ -93,63 +115,8 @@ def _callers_first(libraries: Iterable[Any]) -> list[Any]:
         for library in some:
             if library not in seen:
                 seen.add(library)
-                visit(library._linking_libraries if isinstance(library, InnerLibrary) else ())
+                visit(library.calls if isinstance(library, InnerLibrary) else ())
                 callees_first[library] = None
 
     visit(libraries)
     return list(reversed(callees_first))
-
-
-class StreamingLibrary(KernelLibrary):
-    """The library of a kernel with non-temporal stores. It must begin to write at the start of a cache line of dst.
-
-    LLVM does not vectorise a loop of non-temporal stores of single elements, since it cannot know that the vectors are
-    aligned. So the vector stores are marked after vectorisation: loops begin with whole vectors and continue with
-    narrower ones.
-    """
-
-    def _optimize_final_module(self) -> None:
-        super()._optimize_final_module()
-        name, text = self._final_module.name, str(self._final_module)
-        ordinary = _ordinary_lists(text)
-        text = _RESULTS.sub(lambda store: store[0] if store[6] in ordinary else _streamed(store), text)
-        self._final_module = parse_assembly(f"{text}\n{_STREAMED} = !{{i32 1}}\n")
-        self._final_module.name = name
-
-
-_RESULTS: Final = re.compile(
-    r"^(  store <(\d+) x ([a-z]+)(\d*)> [^\n]*), align 1(, [^\n]*!noalias !(\d+)[^\n]*)$", re.MULTILINE
-)
-"""The vector stores that `storer` has marked; stores to a kernel's own buffers are not marked."""
-_STREAMED: Final = "!1000000"
-_LINE_BYTES: Final = 64
-_LEAST_BYTES: Final = 16  # bytes of the shortest vector that has a non-temporal store
-
-
-def _ordinary_lists(text: str) -> set[str]:
-    """Return the numbers of the lists of scopes that have the one of ordinary stores."""
-    scopes = re.findall(rf'^!(\d+) = .*!"{ORDINARY_STORES}"', text, re.MULTILINE)
-    lists = re.findall(r"^!(\d+) = !{(!\d+(?:, !\d+)*)}$", text, re.MULTILINE)
-    return {number for number, members in lists if any(f"!{one}" in members.split(", ") for one in scopes)}
-
-
-def _streamed(store: re.Match[str]) -> str:
-    begin, count, kind, bits, end, _ = store.groups()
-    size = int(count) * ({"float": 32, "double": 64, "half": 16}.get(kind) or int(bits)) // 8
-    if size < _LEAST_BYTES or size & (size - 1):
-        return store[0]
-    if kind == "half" and has_avx512():
-        return _half_streamed(store, size)
-    return f"{begin}, align {min(size, _LINE_BYTES)}{end}, !nontemporal {_STREAMED}"
-
-
-def _half_streamed(store: re.Match[str], size: int) -> str:
-    """Store a float16 vector by an instruction: with AVX-512, LLVM turns a non-temporal store into an ordinary one."""
-    found = re.fullmatch(r"  store (<\d+ x half>) (.+), ptr (\S+)", store[1])
-    assert found is not None
-    kind, value, pointer = found.groups()
-    vector, name = f"<{size // 4} x i32>", f"%streamed.{store.start()}"
-    return (
-        f"  {name} = bitcast {kind} {value} to {vector}\n"
-        f'  call void asm sideeffect "vmovntps $1, $0", "=*m,v"(ptr elementtype({vector}) {pointer}, {vector} {name})'
-    )

@@ -5,17 +5,17 @@ from functools import partial
 from typing import Any, Final
 
 from llvmlite import ir as llvm
-from numba import _dynfunc
-from numba.core import compiler, ir, lowering, types
+from numba._dynfunc import make_function
+from numba.core import compiler, ir, lowering
 from numba.core.compiler_machinery import register_pass
-from numba.core.registry import CPUDispatcher
+from numba.core.environment import Environment
 from numba.core.targetconfig import ConfigStack
 from numba.core.typed_passes import NativeLowering
-from numba.core.typing import signature
+from numba.core.typing.templates import signature
 
-from ep.common.native.pointers import argument_types, as_declared
+from ep.common.loops.writer import with_loops_written_out
+from ep.common.native.dispatcher import Dispatcher
 from ep.common.native.wrapping import wrap
-from ep.cpu.compile.contraction import fuse
 from ep.cpu.compile.direct import NOT_WRITTEN, lowered
 from ep.cpu.compile.libraries import InnerLibrary, KernelLibrary, StreamingLibrary
 from ep.cpu.compile.target import vector_width
@@ -33,23 +33,22 @@ _NOT_NEEDED: Final = frozenset(
 
 
 class _WideVectors(lowering.Lower):
-    """Lowering that sets the preferred vector width, and fuses products and sums while there is one copy of each."""
+    """Lowering that sets the preferred vector width."""
 
     light = False
     wraps = False
 
     def pre_lower(self) -> None:
-        super().pre_lower()
+        lowering.Lower.pre_lower(self)
         self.begin(self.function)
 
     def post_lower(self) -> None:
-        super().post_lower()
+        lowering.Lower.post_lower(self)
         self.finish(self.function)
 
     @classmethod
     def finish(cls, function: Any) -> None:
         """Change the instructions of a whole function."""
-        fuse(function)
         if cls.wraps:
             wrap(function)
 
@@ -62,6 +61,11 @@ class _WideVectors(lowering.Lower):
     def mark(module: Any) -> Any:
         """Return the metadata of the loops."""
         return None
+
+    @staticmethod
+    def of_parts() -> Any:
+        """Return the lowering of functions that become parts of another one."""
+        return _WideVectors
 
 
 class _Operands(_WideVectors):
@@ -83,7 +87,7 @@ class _Marked(_WideVectors):
     """Lowering that marks every loop's backward jump."""
 
     def lower_inst(self, inst: Any) -> None:
-        super().lower_inst(inst)
+        lowering.Lower.lower_inst(self, inst)
         if isinstance(inst, ir.Jump) and self.blkmap[inst.target].is_terminated:
             self.builder.block.terminator.set_metadata("llvm.loop", type(self).mark(self.module))
 
@@ -136,7 +140,7 @@ class _LightKernel(_Kernel):
     light = True
 
 
-def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibrary) -> type[compiler.CompilerBase]:
+def _pipeline(lower: type[_WideVectors], library_class: type[Any] = InnerLibrary) -> type[compiler.CompilerBase]:
     """Return Numba's pipeline with another lowering class, and without the passes that would have no effect.
 
     library_class: the class of the code's library. The default is for functions that only compiled code calls, and
@@ -155,7 +159,7 @@ def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibra
         def run_pass(self, state: Any) -> bool:
             state.library = library_class(state.targetctx.codegen(), state.func_id.func_qualname)
             state.flags.no_compile = True
-            super().run_pass(state)
+            NativeLowering.run_pass(self, state)
             if inner:
                 lowered = state["cr"]
                 function = _not_callable(lowered, state.library)
@@ -168,7 +172,7 @@ def _pipeline(lower: type[lowering.Lower], library_class: type[Any] = InnerLibra
             try:
                 return _directly(self.state, func, lower, library_class)
             except NOT_WRITTEN:
-                return super().compile_extra(func)
+                return compiler.CompilerBase.compile_extra(self, with_loops_written_out(func))
 
         def define_pipelines(self) -> Any:
             passes = compiler.DefaultPassBuilder.define_nopython_pipeline(self.state)
@@ -187,7 +191,7 @@ def _directly(state: Any, function: Any, lower: type[_WideVectors], library_clas
     library, context = library_class(state.targetctx.codegen(), function.__qualname__), state.targetctx
     with ConfigStack().enter(state.flags.copy()), context.push_code_library(library):
         descriptor = lowered(function, state, library, lower)
-    environment, callable_ = lowering.Environment.from_fndesc(descriptor), None
+    environment, callable_ = Environment.from_fndesc(descriptor), None
     if library_class is InnerLibrary:
         callable_ = _not_callable(compiler._LowerResult(descriptor, None, None, environment), library)
         context.insert_user_function(callable_, descriptor, [library])
@@ -210,26 +214,12 @@ def _directly(state: Any, function: Any, lower: type[_WideVectors], library_clas
 def _not_callable(lowered: Any, library: Any) -> Any:
     """Return the placeholder of a compiled function in Numba's tables; it cannot be called."""
     name = lowered.fndesc.qualname
-    return _dynfunc.make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
-
-
-class _OfNumbers(CPUDispatcher):
-    """A function that is compiled once for all integers; Numba would compile it for each constant.
-
-    An argument whose annotation is a class of records is a pointer to these, also where an address is given.
-    """
-
-    def __init__(self, py_func: Any, *args: Any, **options: Any) -> None:
-        super().__init__(py_func, *args, **options)
-        self._declared = argument_types(py_func)
-
-    def get_call_template(self, args: Any, kws: Any) -> Any:
-        return super().get_call_template(as_declared(map(types.unliteral, args), self._declared), kws)
+    return make_function(lowered.fndesc.lookup_module(), name, "", 0, lowered.env, (library,))
 
 
 def dispatcher(function: Callable[..., Any], pipeline: type[compiler.CompilerBase], options: Mapping[str, Any]) -> Any:
     """Return `function` as Numba compiles it for other compiled functions."""
-    return _OfNumbers(function, targetoptions={"nopython": True, **options}, pipeline_class=pipeline)
+    return Dispatcher(function, targetoptions={"nopython": True, **options}, pipeline_class=pipeline)
 
 
 WideVectors: Final = _pipeline(_WideVectors)

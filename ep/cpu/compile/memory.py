@@ -9,20 +9,23 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 
+from ep.common.functor.math_library import ScalarType
 from ep.common.native.emitted import emitted, intrinsic, numba_type
-from ep.common.native.on_demand import cgutils, types
+from ep.common.native.on_demand import types
 from ep.cpu.compile.conversion import HALVES, convert, pair_of_bfloat16, widened
+from ep.cpu.compile.llvm import ORDINARY_STORES
 from ep.cpu.compile.vectors import (
     BYTE,
     DOUBLE,
     FLOAT,
     INT,
     NOTHING,
-    ORDINARY_STORES,
     WORD,
     call,
+    copy_memory,
     load,
     pointer_to,
+    set_memory,
     store,
     stored_bits,
 )
@@ -33,7 +36,7 @@ _UNITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)} | {
 }
 
 
-def arithmetic_type(data_type: DataType) -> type[np.generic]:
+def arithmetic_type(data_type: DataType) -> ScalarType:
     """Return the NumPy scalar type that elements of `data_type` are computed in."""
     if data_type in HALVES:
         return np.float32
@@ -55,13 +58,13 @@ def release(builder: Any, address: Any) -> None:
 @emitted()
 def copy_bytes(builder: Any, dst: Any, src: Any, count: Any) -> None:
     """Copy `count` bytes from `src` to `dst`, which must not overlap."""
-    cgutils.raw_memcpy(builder, *(pointer_to(builder, address, BYTE) for address in (dst, src)), count, 1)
+    copy_memory(builder, dst, src, count)
 
 
 @emitted()
 def set_bytes(builder: Any, dst: Any, count: Any, value: Any) -> None:
     """Write `count` bytes of `value`, from 0 to 255."""
-    cgutils.memset(builder, pointer_to(builder, dst, BYTE), count, builder.trunc(value, BYTE))
+    set_memory(builder, dst, builder.trunc(value, BYTE), count)
 
 
 @cache
@@ -138,7 +141,8 @@ def storer(data_type: DataType, wide: bool = False, ordinary: bool = False) -> A
             return None  # dropping an imaginary part is the job of kReal
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            store_element(context, builder, *args, signature.args[2], data_type, wide, ordinary)
+            address, index, number = args
+            store_element(context, builder, address, index, number, signature.args[2], data_type, wide, ordinary)
             return context.get_dummy_value()
 
         return types.void(types.int64, types.int64, value), generate

@@ -13,13 +13,7 @@ from ep.cpu.shared.state import ElementType
 
 
 @jit
-def data_of(words: ArrayObject):
-    """Return the address of the data of a word array, which needs no check."""
-    return words.data
-
-
-@jit
-def array_data(array: ArrayObject, ndarray_type, dtype, num_elements, flags):
+def array_data(array: ArrayObject, ndarray_type: int, dtype: int, num_elements: int, flags: int) -> int:
     """Return the address of an array's data, or 0 if the array is not as expected.
 
     array, ndarray_type, dtype: addresses of the object, of numpy.ndarray and of the expected dtype object.
@@ -38,7 +32,7 @@ def array_data(array: ArrayObject, ndarray_type, dtype, num_elements, flags):
 
 
 @jit
-def array_of_bytes(array: ArrayObject, ndarray_type, known_types: ElementType, num_bytes, flags):
+def array_of_bytes(array: ArrayObject, ndarray_type: int, known_types: ElementType, num_bytes: int, flags: int) -> int:
     """Return the address of an array's data, of any known data type, or 0 if the array is not as expected.
 
     known_types: as in the launch state. num_bytes: the minimum number of bytes. The others are as for `array_data`.

@@ -16,9 +16,13 @@ class Unsupported(Exception):
 
 
 class Names(NamedTuple):
-    """The names of a function. local: its arguments and variables. free, known: what the other names stand for."""
+    """The names of a function. local: its arguments and variables. free, known: what the other names stand for.
+
+    assigned: the local names that statements assign.
+    """
 
     local: frozenset[str]
+    assigned: frozenset[str]
     free: Mapping[str, Any]
     known: Mapping[str, Any]
 
@@ -44,7 +48,7 @@ def tree_of(function: FunctionType) -> tuple[ast.FunctionDef, Names]:
     Raises Unsupported if the source is missing, or is not the one that was imported.
     """
     code = function.__code__
-    if code.co_cellvars or code.co_name == "<lambda>":
+    if code.co_name == "<lambda>":
         raise Unsupported
     try:
         definition = definition_of(function)
@@ -54,4 +58,9 @@ def tree_of(function: FunctionType) -> tuple[ast.FunctionDef, Names]:
     if arguments.posonlyargs or arguments.kwonlyargs or arguments.vararg or arguments.kwarg or arguments.defaults:
         raise Unsupported
     free = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
-    return definition, Names(frozenset(code.co_varnames), free, function.__globals__)
+    if any(isinstance(one, ast.FunctionDef | ast.Lambda) for one in ast.walk(definition) if one is not definition):
+        raise Unsupported
+    assigned = (one.id for one in ast.walk(definition) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store))
+    return definition, Names(
+        frozenset(code.co_varnames + code.co_cellvars), frozenset(assigned), free, function.__globals__
+    )

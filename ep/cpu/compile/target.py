@@ -8,7 +8,7 @@ from typing import Final
 
 from ep.common.environment import NUMBA_CPU_FEATURES, NUMBA_CPU_NAME
 from ep.common.native.on_demand import binding
-from ep.common.native.target import Target, target
+from ep.common.native.target import Target, llvm_target, target
 from ep.cpu.machine.kernel_cache import CACHE
 from ep.cpu.machine.processor import NEEDED
 from ep.include.errors import DeviceUnavailableError, EnvironmentVariableError
@@ -36,8 +36,7 @@ def has_instructions(triple: str, name: str, features: str) -> bool:
 
 
 def _compiled(program: str, triple: str, name: str, features: str) -> str:
-    binding.initialize_native_asmparser()
-    machine = binding.Target.from_triple(triple).create_target_machine(cpu=name, features=features)
+    machine = llvm_target(triple).create_target_machine(cpu=name, features=features)
     assembly: str = machine.emit_assembly(binding.parse_assembly(program))
     return assembly
 
@@ -123,6 +122,12 @@ def multiplies_pairs() -> bool:
     an Intel Xeon they reached 86, and 176 in float32.
     """
     return has_avx512() and of_kernels().has("avx512bf16") and converts_on_adders()
+
+
+def multiplies_quads(lanes: int) -> bool:
+    """Return whether an instruction adds four products of bytes to each of so many 32-bit sums."""
+    of = of_kernels()
+    return of.has("avx512vnni", "avx512vl") or (lanes == 8 and of.has("avxvnni"))
 
 
 def multiplies_words() -> bool:

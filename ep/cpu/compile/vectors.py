@@ -1,7 +1,7 @@
 """Instructions on vectors of any length, in LLVM IR: the only module that depends on LLVM's naming and signatures.
 
-A vector may be longer than a register: LLVM uses as many registers as it needs. `packed.py` has vectors of one
-fixed length for rows of real numbers.
+A vector may be longer than a register: LLVM uses as many registers as it needs. Compiled code has
+vectors as values (`vector.py`).
 """
 
 from __future__ import annotations
@@ -11,26 +11,18 @@ from typing import Any, Final
 
 from llvmlite import ir
 
+from ep.cpu.compile.llvm import INTERLEAVED
 from ep.include.data_type import DataType
-from ep.include.number_kind import UNSIGNED
 
 BIT, BYTE, INT, WORD = (ir.IntType(width) for width in (1, 8, 32, 64))
 HALF, FLOAT, DOUBLE, NOTHING = ir.HalfType(), ir.FloatType(), ir.DoubleType(), ir.VoidType()
 REALS: Final = {DataType.kFloat: FLOAT, DataType.kDouble: DOUBLE}
 """The floating types of arithmetic."""
-NUMBERS: Final = {**REALS, **{one: ir.IntType(8 * one.itemsize) for one in UNSIGNED if one.itemsize >= 4}}
-"""The types in which products are summed: integers modulo the range, so signed ones have the same bits."""
 
 _NAMES: Final = {HALF: "f16", FLOAT: "f32", DOUBLE: "f64"}
 
-INTERLEAVED: Final = 4
-"""The vectors at a time of a loop that `interleaving` marks."""
-
 PIECE: Final = 32
 """The elements of a piece of a row that becomes one vector: as many as a sum in float64 has lanes."""
-
-ORDINARY_STORES: Final = "ep operands: ordinary stores"
-"""The name of the alias scope of results that a kernel with non-temporal stores writes without them."""
 
 L1_CACHE: Final = 3  # LLVM's number for L1 in a prefetch
 L2_CACHE: Final = 2
@@ -61,17 +53,23 @@ def taken(builder: Any, places: Sequence[int], vector: Any, behind: Any = None) 
     return builder.shuffle_vector(vector, vector if behind is None else behind, lanes)
 
 
-def every(builder: Any, vectors: Sequence[Any], begin: int) -> Any:
-    """Return the vector of element `begin` and every len(vectors)-th element after it."""
+def taken_of_several(builder: Any, places: Sequence[int], vectors: Sequence[Any]) -> Any:
+    """Return the vector of as many lanes of several vectors, counted from the first of these on."""
     lanes, result = vectors[0].type.count, vectors[0]
-    sources = [divmod(begin + place * len(vectors), lanes) for place in range(lanes)]
-    for number in range(1, len(vectors)):  # elements from earlier vectors stay, the others come from this one
+    sources = [divmod(place, lanes) for place in places]
+    for number in range(1, len(vectors)):  # lanes from earlier vectors stay, the others come from this one
         chosen = [
-            lanes + element if source == number else (element if number == 1 else place)
-            for place, (source, element) in enumerate(sources)
+            lanes + lane if source == number else (lane if number == 1 else place)
+            for place, (source, lane) in enumerate(sources)
         ]
         result = taken(builder, chosen, result, vectors[number])
     return result
+
+
+def every(builder: Any, vectors: Sequence[Any], begin: int) -> Any:
+    """Return the vector of element `begin` and every len(vectors)-th element after it."""
+    step = len(vectors)
+    return taken_of_several(builder, range(begin, begin + step * vectors[0].type.count, step), vectors)
 
 
 def call(builder: Any, name: str, result: Any, *arguments: Any, fastmath: Sequence[str] = ()) -> Any:
@@ -82,6 +80,51 @@ def call(builder: Any, name: str, result: Any, *arguments: Any, fastmath: Sequen
     return builder.call(function, arguments, fastmath=fastmath)
 
 
+def call_address(builder: Any, address: Any, result: Any, *arguments: Any) -> Any:
+    """Call the C function at an address; `result` is its LLVM type."""
+    kind = ir.FunctionType(result, [one.type for one in arguments])
+    return builder.call(builder.inttoptr(address, kind.as_pointer()), arguments)
+
+
+def address_of_words(builder: Any, name: str) -> Any:
+    """Return the address of words of the process, by their name."""
+    words = builder.module.globals.get(name) or ir.GlobalVariable(builder.module, WORD, name)
+    return builder.ptrtoint(words, WORD)
+
+
+def address_of_text(builder: Any, name: str, text: str) -> Any:
+    """Return the address of a C string, a constant that kernels share by its name."""
+    stored = builder.module.globals.get(name)
+    if stored is None:
+        letters = bytearray(text.encode() + b"\0")
+        constant = ir.Constant(ir.ArrayType(BYTE, len(letters)), letters)
+        stored = ir.GlobalVariable(builder.module, constant.type, name)
+        stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constant
+    return builder.ptrtoint(stored, WORD)
+
+
+def structure(builder: Any, parts: Sequence[Any]) -> Any:
+    """Return a structure of values."""
+    made = ir.LiteralStructType([part.type for part in parts])(ir.Undefined)
+    for number, part in enumerate(parts):
+        made = builder.insert_value(made, part, number)
+    return made
+
+
+def copy_memory(builder: Any, dst: Any, src: Any, count: Any) -> None:
+    """Copy `count` bytes from an address to another one; they must not overlap."""
+    places = [pointer_to(builder, address, BYTE) for address in (dst, src)]
+    copy = builder.module.declare_intrinsic("llvm.memcpy", [*(place.type for place in places), count.type])
+    builder.call(copy, [*places, count, BIT(0)])
+
+
+def set_memory(builder: Any, dst: Any, byte: Any, count: Any) -> None:
+    """Write a byte `count` times from an address on."""
+    place = pointer_to(builder, dst, BYTE)
+    fill = builder.module.declare_intrinsic("llvm.memset", [place.type, count.type])
+    builder.call(fill, [place, byte, count, BIT(0)])
+
+
 def is_integer(value: Any) -> bool:
     """Return whether a value is an integer, or a vector of integers."""
     return isinstance(getattr(value.type, "element", value.type), ir.IntType)
@@ -90,11 +133,6 @@ def is_integer(value: Any) -> bool:
 def add(builder: Any, x: Any, y: Any) -> Any:
     """Return x + y, for numbers or vectors of them; of integers modulo the range."""
     return (builder.add if is_integer(x) else builder.fadd)(x, y)
-
-
-def multiply(builder: Any, x: Any, y: Any) -> Any:
-    """Return x y, for numbers or vectors of them; of integers modulo the range."""
-    return (builder.mul if is_integer(x) else builder.fmul)(x, y)
 
 
 def fma(builder: Any, x: Any, y: Any, z: Any) -> Any:
@@ -131,23 +169,12 @@ def add_pairs(builder: Any, x: Any, y: Any, z: Any) -> Any:
     return call(builder, f"llvm.x86.avx512bf16.dpbf16ps.{32 * z.type.count}", z.type, z, x, y)
 
 
-def add_by_halves(builder: Any, x: Any, y: Any, low: Any, crossed: Any) -> tuple[Any, Any]:
-    """Return x y + z of vectors of 64-bit integers as two vectors, from those of z: see `with_crossed`.
+def add_quads(builder: Any, x: Any, y: Any, z: Any) -> Any:
+    """Return z plus the products of the four bytes of each lane of x, which are unsigned, and of y, which are signed.
 
-    The products of lower halves are added to `low`. Those of a lower by an upper half are added to `crossed`, two lanes
-    of 32 bits for each number: they count for the upper half of the result alone.
+    Sums are modulo the range.
     """
-    lower = constant(x.type, 2**32 - 1)
-    low = builder.add(low, builder.mul(builder.and_(x, lower), builder.and_(y, lower)))
-    x, y = (builder.bitcast(one, crossed.type) for one in (x, y))
-    swapped = taken(builder, [lane ^ 1 for lane in range(crossed.type.count)], y)
-    return low, builder.add(crossed, builder.mul(x, swapped))
-
-
-def with_crossed(builder: Any, low: Any, crossed: Any) -> Any:
-    """Return the sums of products that `add_by_halves` has added up as two vectors."""
-    pairs, half = builder.bitcast(crossed, low.type), constant(low.type, 32)
-    return builder.add(low, builder.shl(builder.add(pairs, builder.lshr(pairs, half)), half))
+    return call(builder, f"llvm.x86.avx512.vpdpbusd.{32 * z.type.count}", z.type, z, x, y)
 
 
 def sum_in_any_order(builder: Any, value: Any) -> Any:
@@ -162,6 +189,14 @@ def sum_in_any_order(builder: Any, value: Any) -> Any:
 def smallest(builder: Any, value: Any) -> Any:
     """Return the least lane of a vector of unsigned integers."""
     return call(builder, f"llvm.vector.reduce.umin.{mangled(value.type)}", value.type.element, value)
+
+
+def largest(builder: Any, value: Any) -> Any:
+    """Return the largest lane of a vector of floating-point numbers, none of which is NaN unless all are."""
+    while value.type.count > 1:
+        lower, upper = halves(builder, value)
+        value = builder.select(builder.fcmp_ordered(">", lower, upper), lower, upper)
+    return builder.extract_element(value, INT(0))
 
 
 def lanes_below(builder: Any, bound: Any, count: int, first: int = 0) -> Any:
@@ -279,13 +314,6 @@ def counted(
     return index, last
 
 
-def counted_whole(
-    builder: Any, begin: Any, end: Any, step: int, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
-) -> tuple[Any, list[Any]]:
-    """Do the same as `counted`, for whole steps only; the remainder begins at the returned index."""
-    return counted(builder, begin, builder.sub(end, WORD(step - 1)), step, values, body)
-
-
 def counted_at_head(
     builder: Any, begin: Any, end: Any, step: Any, values: Sequence[Any], body: Callable[[Any, list[Any]], Any]
 ) -> tuple[Any, list[Any]]:
@@ -329,6 +357,11 @@ def in_one_vector(module: Any, count: int) -> Any:
     Otherwise LLVM writes such a loop as `count` copies of its instructions, before it looks for vectors.
     """
     return _mark_of_loop(module, ["llvm.loop.unroll.disable"], ["llvm.loop.vectorize.width", INT(count)])
+
+
+def as_written(module: Any) -> Any:
+    """Return the metadata of a loop by steps of several vectors or elements, whose body LLVM is not to repeat."""
+    return _mark_of_loop(module, ["llvm.loop.unroll.runtime.disable"])
 
 
 def _mark_of_loop(module: Any, *hints: list[Any]) -> Any:

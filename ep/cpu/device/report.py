@@ -6,6 +6,8 @@ import platform
 
 from ep.common.compiling import compiling
 from ep.common.environment import CPU_NUM_THREADS
+from ep.common.kernel_cache.versions import version
+from ep.common.native.compilers import why_documented
 from ep.common.processors import available_threads, information
 from ep.cpu.machine.processor import why_unfit
 from ep.cpu.shared.settings import Settings
@@ -16,6 +18,15 @@ def processor() -> Finding:
     """Return the processor's name, and the reason why kernels cannot run on it, if any."""
     name, why = information("model name") or platform.processor() or platform.machine(), why_unfit()
     return Finding("processor", "fail", f"{name}: {why}") if why else Finding("processor", "pass", name)
+
+
+def compiler() -> Finding:
+    """Return which compiler makes the machine code of kernels, and why."""
+    why = why_documented()
+    if why is None:
+        return Finding("compiler", "pass", f"ep's own: Numba {version('numba')} has all names that it uses")
+    details = f"Numba, as its manual describes it: {why}. Kernels are compiled more slowly, and anew in each process"
+    return Finding("compiler", "pass", details)
 
 
 def threads(device: Settings) -> Finding:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ep.common.native.fields import Int64
-from ep.common.native.objects import TupleObject
+from ep.common.native.objects import ArrayObject, TupleObject
 from ep.cpu.compile.integers import multiply_sizes
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.ndarray import array_data, array_of_bytes
@@ -16,14 +16,16 @@ from ep.cpu.threads.parallel import call_launcher
 
 
 @jit
-def clash(dst, dst_count, dst_size, other, other_count, other_size, in_place):
+def clash(
+    dst: int, dst_count: int, dst_size: int, other: int, other_count: int, other_size: int, in_place: bool
+) -> bool:
     """Return whether a written operand overlaps another one in a way that is not allowed."""
     same = dst == other and dst_count == other_count and dst_size == other_size
     return other < dst + dst_count * dst_size and dst < other + other_count * other_size and not (same and in_place)
 
 
 @jit
-def _count(operand: FormOperand, sizes: Int64):
+def _count(operand: FormOperand, sizes: Int64) -> int:
     """Return the number of elements that an operand must have, or the number of bytes."""
     count = 1
     for factor in range(operand.num_factors):
@@ -32,30 +34,30 @@ def _count(operand: FormOperand, sizes: Int64):
 
 
 @jit
-def _data(array, operand: FormOperand, state: State, plan, count):
+def _data(array: int, operand: FormOperand, state: State, plan: int, count: int) -> tuple[int, int]:
     """Return the address of an operand's data, 0 if it is not as expected, and the bytes per element."""
     ndarray_type, kind, flags = state.ndarray_type, operand.kind, operand.flags
     if kind == OF_BYTES:
-        return array_of_bytes(array, ndarray_type, state.known_types, count, flags), 1
+        return array_of_bytes(ArrayObject.at(array), ndarray_type, ElementType.at(state.known_types), count, flags), 1
     known = ElementType.at(state + 8 * operand.type)
     if kind == OF_PLAN:
         known = ElementType.at(plan + 8 * operand.type)
-    return array_data(array, ndarray_type, known.dtype, count, flags), known.itemsize
+    return array_data(ArrayObject.at(array), ndarray_type, known.dtype, count, flags), known.itemsize
 
 
 @jit
-def _set_source(source: Source, data, count, size):
+def _set_source(source: Source, data: int, count: int, size: int) -> None:
     source.data, source.count, source.size = data, count, size
 
 
 @jit
-def _set_context(context: Context, dst, state, plan, count, size, num_sources):
+def _set_context(context: Context, dst: int, state: int, plan: int, count: int, size: int, num_sources: int) -> None:
     context.dst, context.state, context.plan, context.streaming = dst, state, plan, NONE
     context.dst_count, context.dst_size, context.num_sources = count, size, num_sources
 
 
 @jit
-def _check_many(state: State, form: CheckForm, numbers: Int64, operands: Int64, context: Context):
+def _check_many(state: State, form: CheckForm, numbers: Int64, operands: Int64, context: Context) -> tuple[int, bool]:
     """Check a tuple of similar operands and the written one; return the bytes, or -1, and whether a source is dst."""
     srcs, count = TupleObject.at(operands[0]), numbers[0]
     if srcs.type != state.tuple_type:
@@ -77,7 +79,9 @@ def _check_many(state: State, form: CheckForm, numbers: Int64, operands: Int64, 
 
 
 @jit
-def _check_each(state: State, form: CheckForm, plan: Int64, numbers: Int64, operands: Int64, context: Context):
+def _check_each(
+    state: State, form: CheckForm, plan: Int64, numbers: Int64, operands: Int64, context: Context
+) -> tuple[int, bool]:
     """Check the operands one by one; return as `_check_many` does."""
     planned, sizes, in_place = form.planned != 0, numbers, form.in_place != 0
     if planned:
@@ -109,7 +113,7 @@ def _check_each(state: State, form: CheckForm, plan: Int64, numbers: Int64, oper
 
 
 @jit
-def launch_checked(state: State, form: CheckForm, plan, numbers: Int64, operands, noted: Noted):
+def launch_checked(state: State, form: CheckForm, plan: Int64, numbers: Int64, operands: Int64, noted: Noted) -> int:
     """Check a launch and run it. Return 0 if it has run, NO_MEMORY, or 1 if nothing has been written.
 
     noted: 0, or what is written in place of a launch.

@@ -7,11 +7,10 @@ refuses them. `_note` receives the same, and launches nothing: it writes down wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from types import FunctionType
 from typing import Any
-
-from llvmlite import ir
 
 from ep.common.native.emitted import emitted
 from ep.common.native.fields import Int64
@@ -32,20 +31,20 @@ from ep.common.native.python_function import doc_of_method, python_method
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.integers import as_word
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.vectors import BYTE, WORD
+from ep.cpu.compile.vectors import address_of_text
 from ep.cpu.engine.check import launch_checked
 from ep.cpu.engine.form import ARRAY, MAX_ARGUMENTS, NUMBER, CheckForm, Launcher
 from ep.cpu.engine.kept import find_kept
 from ep.cpu.engine.launchable import Launchable, LaunchableObject
 from ep.cpu.shared.context import MAX_SOURCES, NO_MEMORY, NO_MEMORY_TEXT
-from ep.cpu.shared.listed import MAX_NUMBERS
+from ep.cpu.shared.listed import MAX_NUMBERS, Noted
 from ep.cpu.shared.state import State
 
 _OPERANDS = MAX_SOURCES + 1
 
 
 @cache
-def launcher(name: str, launch: Any, plan: Any = None, many: bool = False) -> Launcher:
+def launcher(name: str, launch: Callable[..., int], plan: Any = None, many: bool = False) -> Launcher:
     """Compile `launch`. The check fills in its context: dst is the written operand, the sources are all others.
 
     name: for the kernel cache.
@@ -54,15 +53,15 @@ def launcher(name: str, launch: Any, plan: Any = None, many: bool = False) -> La
 
 
 @cache
-def _launcher(name: str, launch: Any) -> int:
-    def launcher(context, num_bytes, in_place, sizes):
+def _launcher(name: str, launch: Callable[..., int]) -> int:
+    def launcher(context: int, num_bytes: int, in_place: int, sizes: int) -> int:
         return launch(context, num_bytes, in_place != 0, sizes)
 
     return compile_function(f"launch.{name}", launcher, 4)
 
 
 @jit
-def _entered(primitive: LaunchableObject, args: Int64, num_args, noted):
+def _entered(primitive: LaunchableObject, args: Int64, num_args: int, noted: Noted) -> int:
     """Run `_enter`, or with an address `noted` write what it hands to the launcher there.
 
     Returns as `launch_checked` does.
@@ -74,15 +73,16 @@ def _entered(primitive: LaunchableObject, args: Int64, num_args, noted):
     form = CheckForm.at(state.form)
     if form == 0:
         return 1
-    num_numbers, plan = form.num_numbers, args[0]
+    num_numbers, given = form.num_numbers, args[0]
     if num_args != 1 + num_numbers + form.num_operands:
         return 1
     add_reference(words)  # as in `_method`
     numbers = Int64.array_on_stack(MAX_NUMBERS)
     for number in range(num_numbers):
         numbers[number] = as_word(args[1 + number])
-    plan = 0 if plan == state.none else ArrayObject.at(plan).data
-    refused = launch_checked(state, form, plan, numbers, args + 8 * (1 + num_numbers), noted)
+    plan = Int64.at(0 if given == state.none else ArrayObject.at(given).data)
+    operands = Int64.at(args + 8 * (1 + num_numbers))
+    refused = launch_checked(state, form, plan, numbers, operands, noted)
     drop_reference(words)
     return refused
 
@@ -90,18 +90,11 @@ def _entered(primitive: LaunchableObject, args: Int64, num_args, noted):
 @emitted("int64")
 def _no_memory_text(builder: Any) -> Any:
     """Return the address of the text of the MemoryError."""
-    text = bytearray(NO_MEMORY_TEXT.encode() + b"\0")
-    name = "ep.no_memory_text"
-    stored = builder.module.globals.get(name)
-    if stored is None:
-        constant = ir.Constant(ir.ArrayType(BYTE, len(text)), text)
-        stored = ir.GlobalVariable(builder.module, constant.type, name)
-        stored.global_constant, stored.linkage, stored.initializer = True, "linkonce_odr", constant
-    return builder.ptrtoint(stored, WORD)
+    return address_of_text(builder, "ep.no_memory_text", NO_MEMORY_TEXT)
 
 
 @jit
-def _raise_no_memory():
+def _raise_no_memory() -> None:
     """Raise MemoryError, whose address only `no_memory` knows in any process."""
     no_memory()
     error = error_occurred()
@@ -109,38 +102,38 @@ def _raise_no_memory():
     set_error(error, _no_memory_text())
 
 
-def _enter(primitive, args, num_args, names):
-    refused = 1 if names != 0 else _entered(primitive, args, num_args, 0)
+def _enter(primitive: LaunchableObject, args: Int64, num_args: int, names: int) -> int:
+    refused = 1 if names != 0 else _entered(primitive, args, num_args, Noted.at(0))
     if refused == NO_MEMORY:
         _raise_no_memory()
         return 0
     return as_bool(refused)
 
 
-def _note(primitive, args: Int64, num_args, names):
+def _note(primitive: LaunchableObject, args: Int64, num_args: int, names: int) -> int:
     if names != 0 or num_args == 0:
         return as_bool(1)
-    return as_bool(_entered(primitive, args + 8, num_args - 1, ArrayObject.at(args[0]).data))
+    return as_bool(_entered(primitive, Int64.at(args + 8), num_args - 1, Noted.at(ArrayObject.at(args[0]).data)))
 
 
 @jit
-def _launch_several(state: State, form, numbers, operands: Int64):
+def _launch_several(state: State, form: CheckForm, numbers: Int64, operands: Int64) -> int:
     """Run `launch_checked`, with the first operand a tuple or a list of operands. Return the same."""
     given = operands[0]
     if Object.at(given).type != state.list_type:
-        return launch_checked(state, form, 0, numbers, operands, 0)
+        return launch_checked(state, form, Int64.at(0), numbers, operands, Noted.at(0))
     several = as_tuple(given)  # no other thread can change the tuple meanwhile
     if several == 0:
         clear_error()  # out of memory
         return 1
     operands[0] = several
-    refused = launch_checked(state, form, 0, numbers, operands, 0)
+    refused = launch_checked(state, form, Int64.at(0), numbers, operands, Noted.at(0))
     drop_reference(several)
     return refused
 
 
 @jit
-def _put_in_order(form: CheckForm, args: Int64, num_args, names: TupleObject, ordered: Int64):
+def _put_in_order(form: CheckForm, args: Int64, num_args: int, names: TupleObject, ordered: Int64) -> bool:
     """Write the arguments of a call in the order of Launch, with defaults; return whether they are as expected."""
     num_arguments, num_names = form.num_arguments, 0
     if names != 0:
@@ -165,7 +158,7 @@ def _put_in_order(form: CheckForm, args: Int64, num_args, names: TupleObject, or
 
 
 @jit
-def _launched(primitive, state: State, args: Int64, num_args, names):
+def _launched(primitive: LaunchableObject, state: State, args: Int64, num_args: int, names: TupleObject) -> int:
     """Run a launch if it is as expected. Return as `launch_checked` does."""
     form = CheckForm.at(state.form)
     num_arguments, ordered = form.num_arguments, Int64.array_on_stack(MAX_ARGUMENTS)
@@ -185,26 +178,26 @@ def _launched(primitive, state: State, args: Int64, num_args, names):
         elif role == NUMBER:
             numbers[place] = as_word(args[argument])
     # after the conversion of objects to integers, which may run any code
-    num_keys, plan = form.num_keys, 0
+    num_keys, plan = form.num_keys, Int64.at(0)
     if form.many != 0:
         return _launch_several(state, form, numbers, operands)
     if num_keys == 0:
-        return launch_checked(state, form, 0, numbers, operands, 0)
+        return launch_checked(state, form, Int64.at(0), numbers, operands, Noted.at(0))
     kept = TupleObject.at(find_kept(primitive, state, form, args))
     if kept == 0:
         return 1
     if form.planned != 0:
-        plan = ArrayObject.at(kept.items[num_keys]).data
+        plan = Int64.at(ArrayObject.at(kept.items[num_keys]).data)
     for value in range(form.num_values):
         array = kept.items[num_keys + 2 + value]
         if array != state.none:
             operands[form.values[value]] = array
-    refused = launch_checked(state, form, plan, numbers, operands, 0)
+    refused = launch_checked(state, form, plan, numbers, operands, Noted.at(0))
     drop_reference(kept)
     return refused
 
 
-def _method(primitive: LaunchableObject, args, num_args, names):
+def _method(primitive: LaunchableObject, args: Int64, num_args: int, names: TupleObject) -> int:
     words = primitive.words
     if words == 0:
         bad_argument()  # the slot has been deleted
@@ -226,7 +219,7 @@ def _method(primitive: LaunchableObject, args, num_args, names):
 def install_entering() -> None:
     """Replace `_enter` by a compiled method."""
     if isinstance(Launchable.__dict__["_enter"], FunctionType):
-        _put(Launchable, "_enter", _entering(), "")
+        _put(Launchable, "_enter", compile_function("enter", _enter, 4), "")
 
 
 def install_launching(of: type[Any]) -> None:
@@ -240,23 +233,13 @@ def install_launching(of: type[Any]) -> None:
 def install_noting() -> None:
     """Replace `_note` by a compiled method, which only recordings need."""
     if isinstance(Launchable.__dict__["_note"], FunctionType):
-        _put(Launchable, "_note", _noting(), "")
+        _put(Launchable, "_note", compile_function("note", _note, 4), "")
 
 
 def _put(of: type[Any], name: str, address: int, doc: str) -> Any:
     method = python_method(of, name, address, doc)
     setattr(of, name, method)
     return method
-
-
-@cache
-def _entering() -> int:
-    return compile_function("enter", _enter, 4)
-
-
-@cache
-def _noting() -> int:
-    return compile_function("note", _note, 4)
 
 
 @cache

@@ -104,6 +104,7 @@ def check_form(signature: Signature, state: Any, plan: Any, many: bool) -> np.nd
         if operand.any_type:
             kind = OF_BYTES
         elif operand.type_at_launch:
+            assert fields is not None
             kind, first = OF_PLAN, fields.types
         factors = [signature.sizes.index(size) for size in operand.count]
         flags = WRITABLE if operand.written else READABLE

@@ -13,14 +13,14 @@ from ep.cpu.shared.state import State
 
 
 @jit
-def _key(args: Int64, form: CheckForm, key, state: State):
+def _key(args: Int64, form: CheckForm, key: int, state: State) -> int:
     """Return an argument that is a key; for an array, return the type ndarray instead."""
     given, ndarray_type = args[form.keys[key]], state.ndarray_type
     return ndarray_type if Object.at(given).type == ndarray_type else given
 
 
 @jit
-def _has_keys(kept: TupleObject, state: State, form: CheckForm, args):
+def _has_keys(kept: TupleObject, state: State, form: CheckForm, args: Int64) -> bool:
     """Return whether a remembered tuple has the keys of a launch."""
     float_type, tuple_type, int_type = state.float_type, state.tuple_type, state.int_type
     for key in range(form.num_keys):
@@ -31,14 +31,14 @@ def _has_keys(kept: TupleObject, state: State, form: CheckForm, args):
 
 
 @jit
-def _recent(primitive: LaunchableObject, state, form, args):
+def _recent(primitive: LaunchableObject, state: State, form: CheckForm, args: Int64) -> int:
     """Return the recent tuple that has the keys of a launch, after moving it to the front; 0 if there is none."""
     recent = primitive.recent
     if recent == 0:
         return 0
     for position in range(recent.length):
         kept = recent.items[position]
-        if _has_keys(kept, state, form, args):
+        if _has_keys(TupleObject.at(kept), state, form, args):
             recent.items[position] = recent.items[0]
             recent.items[0] = kept
             return kept
@@ -46,7 +46,7 @@ def _recent(primitive: LaunchableObject, state, form, args):
 
 
 @jit
-def _put_first(primitive: LaunchableObject, kept):
+def _put_first(primitive: LaunchableObject, kept: int) -> None:
     """Put a tuple at the front of the recent ones, in place of the last one."""
     recent = primitive.recent
     last = recent.length - 1 if recent != 0 else -1
@@ -59,7 +59,7 @@ def _put_first(primitive: LaunchableObject, kept):
 
 
 @jit
-def find_kept(primitive: LaunchableObject, state, form: CheckForm, args):
+def find_kept(primitive: LaunchableObject, state: State, form: CheckForm, args: Int64) -> int:
     """Return the remembered tuple that has the keys of a launch, as a new reference; 0 if there is none."""
     kept = _recent(primitive, state, form, args)
     if kept != 0:
@@ -86,7 +86,7 @@ def find_kept(primitive: LaunchableObject, state, form: CheckForm, args):
     drop_reference(keys)
     if kept == 0:
         return 0
-    if not _has_keys(kept, state, form, args):  # 1.0 and True equal 1, and so find its tuple
+    if not _has_keys(TupleObject.at(kept), state, form, args):  # 1.0 and True equal 1, and so find its tuple
         drop_reference(kept)
         return 0
     _put_first(primitive, kept)

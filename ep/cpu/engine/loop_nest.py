@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from struct import Struct, error
 from typing import Any, Final
@@ -17,7 +17,7 @@ from ep.cpu.shared.state import ElementType, type_words
 from ep.include.data_type import DataType
 
 # functions that write 0, 1, 2 ... words in one call; assigning to an array takes one call for each word
-_WRITE: Final = [Struct(f"{count}q").pack_into for count in range(65)]
+_WRITE: Final[Sequence[Callable[..., None]]] = [Struct(f"{count}q").pack_into for count in range(65)]
 
 
 @cache

@@ -14,7 +14,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 
 
 @jit
-def first_row(dims: Int64, strides: Int64, num_outer, row, index: Int64):
+def first_row(dims: Int64, strides: Int64, num_outer: int, row: int, index: Int64) -> tuple[int, int]:
     """Write the index of `row`; return its offsets in both operands."""
     offset0 = offset1 = 0
     for axis in range(num_outer - 1, -1, -1):
@@ -28,7 +28,7 @@ def first_row(dims: Int64, strides: Int64, num_outer, row, index: Int64):
 
 
 @jit
-def next_row(dims: Int64, strides: Int64, num_outer, index: Int64, offset0, offset1):
+def next_row(dims: Int64, strides: Int64, num_outer: int, index: Int64, offset0: int, offset1: int) -> tuple[int, int]:
     """Advance from the row at `index`, which has these offsets, to the next row; return the next row's offsets."""
     for axis in range(num_outer - 1, -1, -1):
         last = dims[axis] - 1

@@ -36,7 +36,7 @@ def add_launcher(state: LaunchState, data_type: DataType) -> Launcher:
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes: Int64):
+def _launch(context: Context, num_bytes: int, in_place: bool, sizes: Int64) -> int:
     state, count = MapState.at(context.state), sizes[0]
     size = 0 if in_place else context.dst_size
     grain = max(GRAIN_BYTES // (num_bytes // count), 1)
@@ -61,7 +61,7 @@ def _kernel(data_type: DataType, parts: int, streaming: bool) -> int:
     copy = stream_row if streaming else copy_bytes
     add_block, add_few, add_one = (_adder(data_type, count, streaming) for count in (block, few, 1))
 
-    def add(context: Context, begin, end):
+    def add(context: Context, begin: int, end: int) -> None:
         dst, srcs = context.dst, context.plan
         number, items = load_word(srcs + TUPLE_LENGTH, 0), srcs + TUPLE_ITEMS
         begin *= parts

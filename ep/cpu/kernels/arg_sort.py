@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ep.common.native.fields import Int64
 from ep.common.primitive.sort_keys import bits_of
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release
@@ -30,7 +31,7 @@ def set_task(state: LaunchState, data_type: DataType, finds_one: bool) -> None:
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes):
+def _launch(context: Context, num_bytes: int, in_place: bool, sizes: int) -> int:
     state, plan = SortState.at(context.state), SortLoops.at(context.plan)
     x, places, sort = context.sources[0].data, context.dst, SortContext.on_stack()
     if plan.num_places == 1:
@@ -45,7 +46,7 @@ def _launch(context: Context, num_bytes, in_place, sizes):
 
 
 @jit
-def _find(state: SortState, plan: SortLoops, x, places, num_bytes):
+def _find(state: SortState, plan: SortLoops, x: int, places: int, num_bytes: int) -> int:
     find, task, found = FindContext.on_stack(), state.find, 0
     outer, inner, parts = plan.outer, plan.inner, plan.parts
     if parts > 1:
@@ -55,7 +56,7 @@ def _find(state: SortState, plan: SortLoops, x, places, num_bytes):
     find.x = x
     find.places = places
     find.plan = plan
-    find.found = found
+    find.found = Int64.at(found)
     find.merges = 0
     units = outer * plan.blocks * parts
     run(state, task, find, units, max(GRAIN_BYTES * units // num_bytes, 1))

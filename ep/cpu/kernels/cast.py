@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.common.functor.math_library import Scalar
 from ep.common.stored_types import stored_types
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
@@ -26,5 +27,5 @@ def _cast_kernel(src_type: DataType, dst_type: DataType, streaming: bool) -> int
 
 
 @jit
-def _same(x):
+def _same(x: Scalar) -> Scalar:
     return x

@@ -121,11 +121,12 @@ def _kernel(
     words += ["context", "begin"] if sums and streamed is not None else []  # for the prefetches of a fold
     given = {"operands": ", ".join(operands), "steps": ", ".join(words)}
     loops = Loops(structure, steps, given, None if streamed is None else ())
-    adds_rows = ColumnOp.kSum in sums
+    folds = [op for op in sums if isinstance(op, ReduceOp)]
+    adds_rows = len(folds) < len(sums)
     if adds_rows:
         names["columns"], is_long = loops.added(len(sums)), False
     else:
-        names["loop"], is_long = (loops.folded(sums), False) if sums else loops.made()
+        names["loop"], is_long = (loops.folded(folds), False) if folds else loops.made()
     types = [structure.data_type(value) for value in (*structure.results, *range(len(structure.sources)))]
     addresses = [f"a{k} = load_word(places, {k})" for k in range(1, len(steps))]
     addresses += [f"s{k} = load_word(plan, {word_of(k, StridedOperand.step)})" for k in strided]

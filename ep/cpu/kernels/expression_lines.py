@@ -10,6 +10,7 @@ import numpy as np
 from ep.cpu.compile.memory import arithmetic_type, converter, loader
 from ep.cpu.kernels.functors import ElementFunction, element_function
 from ep.include.data_type import DataType
+from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Cost
 from ep.include.primitive.op_table import OPS
 from ep.include.primitive.structure import ChoiceOp, Step, Structure
@@ -69,7 +70,7 @@ class Lines:
             step = self._computing.get(one)
             if step is None:
                 continue
-            if step.op in OPS and OPS[step.op].cost not in (Cost.LIGHT, Cost.DIVISION):
+            if isinstance(step.op, UnaryOp | BinaryOp) and OPS[step.op].cost not in (Cost.LIGHT, Cost.DIVISION):
                 return None
             todo += step.operands
         return cone if len(cone & self._computing.keys()) <= _MOST_AGAIN else None

@@ -18,7 +18,7 @@ def fill_kernel(size: int, streaming: bool = False) -> int:
     """
     write = line_filler(size) if streaming else row_filler(size)
 
-    def fill(context: Context, begin, end):
+    def fill(context: Context, begin: int, end: int) -> None:
         dst, src = context.dst, context.sources[0].data
         write(dst + begin * size, (end - begin) * size, src)
 

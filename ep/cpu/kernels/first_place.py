@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
@@ -44,7 +45,7 @@ def find_task(bits: DataType, is_float: bool) -> int:
     begin_columns, key_of = _first_columns(bits, is_float), key_reader(bits, is_float)
 
     @separate
-    def merge(plan: SortLoops, places, found: Int64, begin, end):
+    def merge(plan: SortLoops, places: int, found: Int64, begin: int, end: int) -> None:
         """Write the first place of the least key of all parts."""
         inner, parts = plan.inner, plan.parts
         number = plan.outer * parts * inner
@@ -58,7 +59,7 @@ def find_task(bits: DataType, is_float: bool) -> int:
             store_place(places, unit, place)
 
     @separate
-    def put(places, found: Int64, number, to, place, key):
+    def put(places: int, found: Int64, number: int, to: int, place: int, key: Scalar) -> None:
         """Write a result, or what is found in a part."""
         if found == 0:
             store_place(places, to, place)
@@ -66,7 +67,7 @@ def find_task(bits: DataType, is_float: bool) -> int:
             found[to] = key
             found[number + to] = place
 
-    def find(context: FindContext, begin, end):
+    def find(context: FindContext, begin: int, end: int) -> None:
         x, places, plan, found = context.x, context.places, context.plan, context.found
         if context.merges != 0:
             merge(plan, places, found, begin, end)
@@ -106,7 +107,7 @@ def _row(bits: DataType, is_float: bool) -> Any:
     key_of, least_of = key_reader(bits, is_float), least_key(bits, is_float)
 
     @separate
-    def find_in_row(x, at, step, count, turn, infinity, nan):
+    def find_in_row(x: int, at: int, step: int, count: int, turn: Scalar, infinity: Scalar, nan: Scalar) -> Scalar:
         best, place = key_of(x, at, turn, infinity, nan), 0
         if count <= _SHORT:
             for n in range(1, count):
@@ -130,7 +131,9 @@ def _first_columns(bits: DataType, is_float: bool) -> Any:
     key_of, store, store_place = key_reader(bits, is_float), storer(bits), storer(DataType.kInt64)
 
     @separate
-    def begin_columns(x, at, width, first, keys, places, turn, infinity, nan):
+    def begin_columns(
+        x: int, at: int, width: int, first: int, keys: int, places: int, turn: Scalar, infinity: Scalar, nan: Scalar
+    ) -> None:
         for j in range(width):
             store(keys, j, key_of(x, at + j, turn, infinity, nan))
             store_place(places, j, first)
@@ -144,7 +147,9 @@ def _columns(bits: DataType, is_float: bool) -> Any:
     load, load_place = loader(bits), loader(DataType.kInt64)
 
     @separate
-    def find_in_columns(x, at, width, place, keys, places, turn, infinity, nan):
+    def find_in_columns(
+        x: int, at: int, width: int, place: int, keys: int, places: int, turn: Scalar, infinity: Scalar, nan: Scalar
+    ) -> None:
         for j in range(width):
             key, least, before = key_of(x, at + j, turn, infinity, nan), load(keys, j), load_place(places, j)
             store(keys, j, key if key < least else least)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ep.common.functor.lookup import first_op, functor_maker
-from ep.common.functor.math_library import Maker, MathLibrary
+from ep.common.functor.math_library import Maker, MathLibrary, Scalar
 from ep.common.stored_types import stored_types, unit_of
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import arithmetic_type, loader
@@ -223,7 +223,7 @@ def unlimited(library: MathLibrary, alone: bool = False) -> MathLibrary:
 
     def beyond(function: Any, function_of_any: Any) -> Any:
         @jit
-        def either(x):
+        def either(x: Scalar) -> Scalar:
             return function(x) if abs(x) <= limit else scalar_type(function_of_any(np.float64(x)))
 
         return either
@@ -242,7 +242,7 @@ def _limit(library: MathLibrary) -> Any:
 def exceeds_limit(load: Any, limit: Any) -> Any:
     """Return a compiled function (address, begin, end): whether the magnitude of an element exceeds `limit`."""
 
-    def exceeds(address, begin, end):
+    def exceeds(address: int, begin: int, end: int) -> int:
         found = False
         for i in range(begin, end):
             found |= abs(load(address, i)) > limit

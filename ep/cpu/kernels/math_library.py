@@ -11,11 +11,12 @@ import numpy as np
 
 from ep.common.functor import stable
 from ep.common.functor.binary import activation_backward
-from ep.common.functor.math_library import REAL_TYPES, Function, Maker, MathLibrary
+from ep.common.functor.math_library import REAL_TYPES, Function, Maker, MathLibrary, Scalar
 from ep.common.functor.unary import activation, special
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import DOUBLE, call
+from ep.cpu.vector_math.bits import fma
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.sets.names import FLOAT32, FLOAT64, Forms, OfThisProcessor
 
@@ -28,7 +29,7 @@ class Precision(Enum):
     SINGLE = "vectorised, in float32"
 
 
-_INSTRUCTIONS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fmod"))
+_INSTRUCTIONS = frozenset(("sqrt", "floor", "ceil", "trunc", "rint", "copysign", "fmod", "fma"))
 
 _LIBM: dict[str, Function] = {
     **{name: getattr(math, name) for name in ("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt")},
@@ -37,12 +38,13 @@ _LIBM: dict[str, Function] = {
     **{name: getattr(math, name) for name in ("erf", "erfc", "lgamma", "copysign")},
     # math.floor, ceil and trunc return integers.
     **{name: getattr(np, name) for name in ("floor", "ceil", "trunc", "rint", "fmod")},
+    "fma": fma,
 }
 
 
 def _elementary(name: str) -> Maker:
     """Return a maker that returns a library's own function of that name."""
-    return lambda m: getattr(m, name)  # type: ignore[no-any-return]
+    return lambda m: getattr(m, name)
 
 
 def _vectorised(forms: Mapping[str, Forms]) -> tuple[dict[Maker, Maker], OfThisProcessor]:
@@ -80,7 +82,7 @@ _VECTORISED = {
 def _rsqrt(real_type: type[np.floating]) -> Function:
     one, sqrt = real_type(1), math.sqrt
 
-    def f(x):
+    def f(x: Scalar) -> Scalar:
         return one / sqrt(x)
 
     return jit(f)
@@ -95,7 +97,7 @@ def _pow_of_libm(builder: Any, x: Any, y: Any) -> Any:
 
 
 def _pow(real_type: type[np.floating]) -> Function:
-    def f(x, y):
+    def f(x: Scalar, y: Scalar) -> Scalar:
         return real_type(_pow_of_libm(x, y))
 
     return jit(f)
@@ -126,11 +128,11 @@ def elementary_functions_of(maker: Maker) -> frozenset[str]:
 def cpu_math_library(scalar_type: type[np.generic], precision: Precision = Precision.LIBM) -> MathLibrary:
     """Return the library for arithmetic in `scalar_type`, the same object at every call.
 
-    Complex types get the elementary functions of their parts; integers and bool get none.
+    Complex types get the elementary functions of their parts, integers and bool only `fma` in float64.
     """
     real_type = REAL_TYPES.get(scalar_type)
     if real_type is None:
-        return MathLibrary(scalar_type, {}, inlined)
+        return MathLibrary(scalar_type, {"fma": fma}, inlined)
     elementary = {**_LIBM, "rsqrt": _rsqrt(real_type), "pow": _pow(real_type)}
     if precision is Precision.LIBM:
         return MathLibrary(scalar_type, elementary, inlined)

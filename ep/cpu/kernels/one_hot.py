@@ -35,7 +35,7 @@ def one_hot_launcher(state: LaunchState, indices_type: DataType, out_type: DataT
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes):
+def _launch(context: Context, num_bytes: int, in_place: bool, sizes: int) -> int:
     state, depth, size = MapState.at(context.state), ClassLoops.at(context.plan).depth, context.dst_size
     if has_streaming_rows(context.dst, depth * size):
         context.streaming = state.streaming_kernel
@@ -58,7 +58,7 @@ def _finder(indices_type: DataType) -> Any:
     find_row, unsigned = row_finder(indices_type), indices_type.dtype.kind == "u"
 
     @jit
-    def find(context: Context, row):
+    def find(context: Context, row: int) -> tuple[int, int]:
         classes = ClassLoops.at(context.plan)
         depth, lower_bound = classes.depth, classes.lower_bound
         low = max(lower_bound, 0) if unsigned else lower_bound  # an unsigned index is never below 0
@@ -73,7 +73,7 @@ def _blocks(find: Any, size: int) -> Callable[..., None]:
     """Return the task that fills blocks, then marks them in L1."""
     fill_bytes, copy_unit, block = row_filler(size), unit_functions(size)[0], _BLOCK_BYTES // size
 
-    def one_hot(context: Context, begin, end):
+    def one_hot(context: Context, begin: int, end: int) -> None:
         depth = ClassLoops.at(context.plan).depth
         out, on, off = context.dst, context.sources[_ON].data, context.sources[_OFF].data
         while begin < end:
@@ -93,7 +93,7 @@ def _lines(find: Any, size: int) -> Callable[..., None]:
     fill_lines, fill_bytes, copy_unit = line_filler(size), row_filler(size), unit_functions(size)[0]
     per_line = LINE_BYTES // size
 
-    def one_hot(context: Context, begin, end):
+    def one_hot(context: Context, begin: int, end: int) -> None:
         depth = ClassLoops.at(context.plan).depth
         out, on, off = context.dst, context.sources[_ON].data, context.sources[_OFF].data
         line = Int64.array_on_stack(_LINE_WORDS)

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.functor.math_library import Scalar
 from ep.cpu.compile.jit import jit
 from ep.cpu.kernels.math_library import Precision
 from ep.cpu.vector_math.bits import from_bits, select, to_bits
@@ -50,18 +51,18 @@ class Ordinary(NamedTuple):
     check: Callable[[type[np.floating]], ElementCheck] | None = None
 
 
-def _bits(x: float, real_type: type[np.floating]) -> Any:
+def _bits(x: float | np.floating, real_type: type[np.floating]) -> Any:
     """Return the bits of `x` as a signed integer of the width of `real_type`."""
     return real_type(x).view(np.int32 if real_type is np.float32 else np.int64)
 
 
 @jit
-def maximum(a, b):
+def maximum(a: Scalar, b: Scalar) -> Scalar:
     return select(a > b, a, b)
 
 
 @jit
-def _minimum(a, b):
+def _minimum(a: Scalar, b: Scalar) -> Scalar:
     return select(a < b, a, b)
 
 
@@ -73,7 +74,7 @@ def _normal(real_type: type[np.floating]) -> ElementCheck:
     offset = unsigned(int(np.iinfo(integer).max) + 1 - int(least))  # so that the least normal number has the least key
 
     @jit
-    def key(x):
+    def key(x: Scalar) -> Scalar:
         return integer(unsigned(unsigned(to_bits(x)) + offset))
 
     return ElementCheck(key, integer(infinity + np.iinfo(integer).min - int(least)))
@@ -88,7 +89,7 @@ def _within(limit: float) -> Callable[[type[np.floating]], ElementCheck]:
         magnitude_bits = integer(np.iinfo(integer).max)
 
         @jit
-        def key(x):
+        def key(x: Scalar) -> Scalar:
             return integer(to_bits(x) & magnitude_bits)
 
         return ElementCheck(key, integer(limit_bits + 1))
@@ -103,22 +104,22 @@ def _of_block(check: Callable[[type[np.floating]], ElementCheck]) -> Callable[[A
         one = check(real_type)
         key, limit, least = one.key, one.limit, one.least
 
-        def exceeds(address, begin, end):
+        def exceeds(address: int, begin: int, end: int) -> bool:
             most = least
             for i in range(begin, end):
                 most = maximum(most, key(load(address, i)))
-            return most >= limit
+            return bool(most >= limit)
 
         return jit(exceeds)
 
     return exceeds_of
 
 
-def of_second(exceeds: Any) -> Any:
+def of_second(exceeds: Callable[[int, int, int], bool]) -> Any:
     """Return a check of two operands that tests only the second one, for an op that calls its functions on that one."""
 
     @jit
-    def exceeds_in_second(src0, step0, src1, step1, begin, end):
+    def exceeds_in_second(src0: int, step0: int, src1: int, step1: int, begin: int, end: int) -> bool:
         everywhere = step1 | (step0 == step1)  # also if both steps are 0, for one element
         return exceeds(src1, begin, end) if everywhere else exceeds(src1, 0, 1)
 
@@ -134,7 +135,7 @@ def _is_no_power(load: Any, real_type: type[np.floating]) -> Any:
     limit, scale, more = real_type(info.maxexp - 2), real_type(2.0**-info.nmant), real_type(0.0862)
     real_one = real_type(one)
 
-    def exceeds(src0, step0, src1, step1, begin, end):
+    def exceeds(src0: int, step0: int, src1: int, step1: int, begin: int, end: int) -> bool:
         same = step0 == step1  # also if both steps are 0, for one element
         least, most, magnitude = magnitude_bits, least_integer, integer(0)
         for i in range(begin if step0 | same else 0, end if step0 | same else 1):
@@ -167,7 +168,7 @@ _LIMITS: Final = {
 }
 """The names of the largest magnitudes of ordinary elements. For the others, normal positive numbers are ordinary."""
 
-_FUNCTIONS: Final[Mapping[Precision, Mapping[str | None, Forms]]] = {Precision.FULL: FLOAT64, Precision.SINGLE: FLOAT32}
+_FUNCTIONS: Final[Mapping[Precision, Mapping[str, Forms]]] = {Precision.FULL: FLOAT64, Precision.SINGLE: FLOAT32}
 
 OPS_OF_ONE_FUNCTION: Final[Mapping[UnaryOp | BinaryOp, str]] = {
     **{UnaryOp.kExp2: "exp2", UnaryOp.kErfc: "erfc", UnaryOp.kAsinh: "asinh"},
@@ -186,9 +187,9 @@ OPS_OF_ONE_FUNCTION: Final[Mapping[UnaryOp | BinaryOp, str]] = {
 @cache
 def ordinary_form(op: UnaryOp | BinaryOp, precision: Precision) -> Ordinary | None:
     """Return the functions for ordinary elements of an op in one arithmetic, if this processor has any."""
-    name, functions = OPS_OF_ONE_FUNCTION.get(op), _FUNCTIONS.get(precision, {})
+    name, functions = OPS_OF_ONE_FUNCTION.get(op, ""), _FUNCTIONS.get(precision, {})
     function = functions[name].of_this_processor()[1] if name in functions else None
-    if name is None or function is None:
+    if function is None:
         return None
     if name == "pow":
         return Ordinary({name: function}, _is_no_power)

@@ -13,8 +13,10 @@ from ep.common.native.record import Words
 from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.product import ONE, Product, broadcast_product, walk_over
 from ep.common.primitive.windows import is_depthwise, windows_of
+from ep.common.stored_types import unit_of
 from ep.cpu.compile.conversion import HALVES
 from ep.cpu.engine.map.strided import StridedPlan, StridedWords, set_walk, strides_over
+from ep.cpu.engine.product.byte_tiles import BYTES_AT_ONCE, multiplies_bytes
 from ep.cpu.engine.product.mapped_launch import mapped_product_tasks
 from ep.cpu.engine.product.multipliers import set_multiplier, set_product
 from ep.cpu.engine.product.plan import ProductPlan, read_step
@@ -25,6 +27,7 @@ from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.pooled_product import set_bands, without_pool
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
+from ep.include.number_kind import INTEGERS
 from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.primitive.window_map import WindowMap
@@ -44,7 +47,7 @@ def map_of(structure: Structure) -> Structure:
     """
     product = structure.steps[0]
     data_type, num_read = product.data_type, len(structure.sources) + len(structure.constants)
-    summed = arithmetic_of(data_type)
+    summed = data_type if data_type.itemsize == arithmetic_of(data_type).itemsize else arithmetic_of(data_type)
     steps, numbers = list[Step](), [-1, -1, *range(1, num_read - 1), 0]
     if data_type in HALVES or len(structure.steps) == 1:  # a copy, if the product stays in its type
         op = UnaryOp.kCast if product.rounded else UnaryOp.kIdentity
@@ -79,23 +82,24 @@ class MappedProductPlan(StridedPlan):
         mapped = map_of(structure)
         written = arrays[:first] if pool is None else None
         walk = _MapWalk(written, arrays[first + 2 :], shape, num_columns, mapped.data_type(0).itemsize)
+        of_a, of_b = (structure.data_type(one - first) for one in (a, b))
         words = self._planes_words(op, one.shape, other.shape, data_type, walk.has_rows) if pool is None else None
         if words is None:
             if isinstance(op, Convolution):
                 product, places = _convolution(op, one.shape, other.shape)
             else:
-                transposes = tuple(op)
+                transposes = op.transpose_a, op.transpose_b
                 product = broadcast_product(one.shape, other.shape, shape, *op)
-            words = self._product_words(product, places, walk.has_rows)
+            at_once = BYTES_AT_ONCE if multiplies_bytes(Types(of_a, of_b, data_type)) else 1
+            words = self._product_words(product, places, walk.has_rows, at_once)
             if pool is not None:
                 self._kept.append(set_bands(words, pool, shape, data_type, walk.has_rows))
         in_parts = bool(words[ProductLoops.column_parts] > 1 and words[ProductLoops.n] > 1)
         of_map, steps, columns = walk.words(in_parts)
         numbers = [*range(first), 0, *range(first + 2, len(arrays))]  # the values are not an array of the launch
         state = LaunchState(ProductState, ())
-        of_a, of_b = (structure.data_type(one - first) for one in (a, b))
         if words[ProductLoops.planes] == 0:
-            types = Types(of_a, of_b, data_type)
+            types = Types(of_a, of_b, unit_of(data_type) if data_type in INTEGERS else data_type)
             set_product(state, types, *transposes)
             set_multiplier(state, types, words, 0 if places is None else read_step(places))
         alpha, beta = (np.array(number, data_type.dtype) for number in (1, 0))
@@ -155,12 +159,15 @@ class MappedProductPlan(StridedPlan):
         self._kept.append(plan)
         return plan.words
 
-    def _product_words(self, product: Product, places: WindowMap | None, has_rows: bool) -> np.ndarray[Any, Any]:
+    def _product_words(
+        self, product: Product, places: WindowMap | None, has_rows: bool, at_once: int
+    ) -> np.ndarray[Any, Any]:
         """Return the words of the product. Sums are cut as without a map; a map of many elements has more blocks.
 
         places: those of b, if it is windows. has_rows: whether the map has rows for a part of the columns.
+        at_once: the multiplications that take as long as one of float32.
         """
-        plan = ProductPlan(product, windows=places)
+        plan = ProductPlan(product, windows=places, at_once=at_once)
         words = plan.words
         self._kept.append(plan)  # words have addresses of its tables
         if not has_rows and words[ProductLoops.column_parts] > 1:

@@ -50,11 +50,7 @@ from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.context import ITSELF, NONE
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
-from ep.include.primitive.log_softmax import LogSoftmax
-from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward
 from ep.include.primitive.reduce_op import ReduceOp
-from ep.include.primitive.softmax import Softmax
-from ep.include.primitive.softmax_backward import SoftmaxBackward
 from ep.include.primitive.structure import ChoiceOp, ColumnOp, RowOp, SegmentSum, Step, Structure
 
 _NEAR: Final = 2**15  # the most bytes of the rows of one turn, in all stages: those of an L1
@@ -62,12 +58,6 @@ _NEAR_FROM_MEMORY: Final = 2**13  # the same if data comes from memory, which is
 _NEAR_BEFORE_NEXT: Final = 2**14  # the same if the next rows are prefetched meanwhile
 _NEAR_COLUMNS: Final = 2**18  # the same if rows are added to sums of columns, which are read and written once for all
 _ADDED_ROWS: Final = 4  # that such sums add at once
-_SOFTMAXES: Final = {
-    RowOp.kSoftmax: Softmax,
-    RowOp.kLogSoftmax: LogSoftmax,
-    RowOp.kSoftmaxBackward: SoftmaxBackward,
-    RowOp.kLogSoftmaxBackward: LogSoftmaxBackward,
-}
 
 
 class StagesPlan(StridedPlan):
@@ -166,7 +156,7 @@ class StagesPlan(StridedPlan):
         sources = list(map(self._adjacent, stage.reads))
         source, places = sources[0], [self._places[written], *sources]
         if isinstance(stage.op, RowOp):
-            task, cost = softmax_task(_SOFTMAXES[stage.op], source.data_type)
+            task, cost = softmax_task(stage.op, source.data_type)
             self._computing += cost * self._length
             streams = self._places.streams and self._places.is_streamed(written, places[0])
             size = source.data_type.itemsize if streams and self._streamed(places[:1]) else 0
@@ -177,6 +167,7 @@ class StagesPlan(StridedPlan):
             self._stages.append((StageHead(PASSES, task, self._length, size=size, kept=kept), places))
             return
         axes = Axis(self._counts[1], False), Axis(self._length, True)
+        assert isinstance(stage.op, ReduceOp)
         plan, state = self._reduction(stage.op, source.data_type, axes)
         if plan.words[ReduceLoops.plain_rows] and not may_overflow(stage.op, source.data_type):
             fold_rows = int(state.words[ReduceState.reduce_rows])
@@ -244,11 +235,11 @@ class StagesPlan(StridedPlan):
             map_ = identity_of(sources[0].data_type)
         kind = sources[0].data_type if map_ is None else map_.data_type(map_.results[0])
         axes = ReduceShape(self._shape, gone).simplified()
-        words = map(self._keep, self._reduction(stage.op, kind, axes, map_ is not None))
+        plan, state = map(self._keep, self._reduction(stage.op, kind, axes, map_ is not None))
         if map_ is not None:
             computed = self._map(map_, [self._places.as_read(kind), *sources], reduced=False)
         places = [self._places[stage.writes[0]], *sources]
-        self._stages.append((StageHead(REDUCE, walk(), self._counts[0], *words, *computed), places))
+        self._stages.append((StageHead(REDUCE, walk(), self._counts[0], plan, state, *computed), places))
 
     def _add_segments(self, stage: Stage, op: SegmentSum) -> None:
         """Add a sum of segments of elements that a map computes."""
@@ -369,7 +360,7 @@ class StagesPlan(StridedPlan):
         """Return the numbers of the stages that prefetch: those of softmaxes, which compute longest, or else maps. The
         gradients of softmaxes, with two sources, prefetch nothing."""
         kinds = [
-            head.kind if head.count > 1 and (head.kind != PASSES or len(places) == 2) else None
+            head.kind if head.num_elements > 1 and (head.kind != PASSES or len(places) == 2) else None
             for head, places in self._stages
         ]
         kind = PASSES if PASSES in kinds else MAP

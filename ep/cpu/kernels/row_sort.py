@@ -7,11 +7,13 @@ are found by insertion.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
@@ -47,7 +49,10 @@ def sort_task(bits: DataType, is_float: bool) -> int:
     store_place, least_of = storer(DataType.kInt64), least_key(bits, is_float)
 
     @separate
-    def insert_row(x, at, step, size, wanted, keys: Int64, places: Int64, turn, infinity, nan):
+    def insert_row(
+        x: int, at: int, step: int, size: int, wanted: int, keys: Int64, places: Int64, turn: Scalar, infinity: Scalar,
+        nan: Scalar,
+    ) -> None:  # fmt: skip
         """Insert elements in the list of the first ones: their keys and their places."""
         filled, last = 0, wanted - 1
         for begin in range(0, size, _BLOCK):
@@ -70,18 +75,20 @@ def sort_task(bits: DataType, is_float: bool) -> int:
                 places[j] = n
 
     @jit
-    def part_of_wide(key, is_lower):
+    def part_of_wide(key: Scalar, is_lower: int) -> Scalar:
         """Return the lower half of a key as a signed number with the same order, or the upper half."""
         return (key & _PLACE_BITS) - 2**31 if is_lower != 0 else key >> 32
 
     @jit
-    def whole_key(key, is_lower):
+    def whole_key(key: Scalar, is_lower: int) -> Scalar:
         return key
 
     part_of = part_of_wide if is_wide else whole_key
 
     @separate
-    def put_keys(words: Int64, x, at, step, count, is_lower, turn, infinity, nan):
+    def put_keys(
+        words: Int64, x: int, at: int, step: int, count: int, is_lower: int, turn: Scalar, infinity: Scalar, nan: Scalar
+    ) -> None:
         """Put 32 bits of the key above each place."""
         for i in range(count):
             place = words[i] & _PLACE_BITS
@@ -89,7 +96,9 @@ def sort_task(bits: DataType, is_float: bool) -> int:
             words[i] = part_of(key, is_lower) << 32 | place
 
     @separate
-    def sort_places(words: Int64, other: Int64, x, at, step, count, turn, infinity, nan):
+    def sort_places(
+        words: Int64, other: Int64, x: int, at: int, step: int, count: int, turn: Scalar, infinity: Scalar, nan: Scalar
+    ) -> Int64:
         """Sort places by their keys; return the address of the sorted ones."""
         if is_wide:
             put_keys(words, x, at, step, count, 1, turn, infinity, nan)
@@ -99,7 +108,10 @@ def sort_task(bits: DataType, is_float: bool) -> int:
         return sort_words(words, other, count)
 
     @separate
-    def select(words: Int64, other: Int64, x, at, step, size, wanted, kept, turn, infinity, nan):
+    def select(
+        words: Int64, other: Int64, x: int, at: int, step: int, size: int, wanted: int, kept: int, turn: Scalar,
+        infinity: Scalar, nan: Scalar,
+    ) -> Int64:  # fmt: skip
         """Sort the first places; return the address of the sorted ones."""
         count, is_bounded, bound = 0, False, key_of(x, at, turn, infinity, nan)
         for begin in range(0, size, _BLOCK):
@@ -119,7 +131,7 @@ def sort_task(bits: DataType, is_float: bool) -> int:
         return sort_places(words, other, x, at, step, count, turn, infinity, nan)
 
     @separate
-    def sort_rows(context: SortContext, begin, end):
+    def sort_rows(context: SortContext, begin: int, end: int) -> None:
         x, places, plan = context.x, context.places, context.plan
         size, inner = plan.size, plan.inner
         wanted, kept = plan.num_places, plan.kept
@@ -130,17 +142,18 @@ def sort_task(bits: DataType, is_float: bool) -> int:
             return
         for line in range(begin, end):
             at, to = line // inner * size * inner + line % inner, line // inner * wanted * inner + line % inner
+            other = Int64.at(memory + 8 * kept)
             if kept == size:
                 for n in range(size):
                     memory[n] = n
-                words = sort_places(memory, memory + 8 * kept, x, at, inner, size, turn, infinity, nan)
+                words = sort_places(memory, other, x, at, inner, size, turn, infinity, nan)
             else:
-                words = select(memory, memory + 8 * kept, x, at, inner, size, wanted, kept, turn, infinity, nan)
+                words = select(memory, other, x, at, inner, size, wanted, kept, turn, infinity, nan)
             for n in range(wanted):
                 store_place(places, to + n * inner, words[n] & _PLACE_BITS)
         release(memory)
 
-    def sort(context: SortContext, begin, end):
+    def sort(context: SortContext, begin: int, end: int) -> None:
         x, places, plan = context.x, context.places, context.plan
         size, inner = plan.size, plan.inner
         wanted = plan.num_places
@@ -149,7 +162,7 @@ def sort_task(bits: DataType, is_float: bool) -> int:
             return
         turn, infinity, nan = keys_of(plan)
         block = thread_memory()
-        keys = take(block, 16 * INSERTED)
+        keys = Int64.at(take(block, 16 * INSERTED))
         found = Int64.at(keys + 8 * INSERTED)
         for line in range(begin, end):
             at, to = line // inner * size * inner + line % inner, line // inner * wanted * inner + line % inner
@@ -162,7 +175,7 @@ def sort_task(bits: DataType, is_float: bool) -> int:
 
 
 @cache
-def _sorter(num_digits: int) -> Any:
+def _sorter(num_digits: int) -> Callable[[Int64, Int64, int], Int64]:
     """Return sort(words, other, count): it sorts words by as many bytes above bit 32, stably.
 
     It returns the address of the sorted words, which is one of the two.
@@ -170,13 +183,13 @@ def _sorter(num_digits: int) -> Any:
     last = num_digits - 1
 
     @jit
-    def digit_of(word, digit):
+    def digit_of(word: int, digit: int) -> int:
         """Return a digit; the highest one is signed."""
         found = (word >> (32 + _DIGIT_BITS * digit)) & (_DIGITS - 1)
         return found ^ (_DIGITS // 2) if digit == last else found
 
     @separate
-    def count_digits(words: Int64, count, counters: Int64):
+    def count_digits(words: Int64, count: int, counters: Int64) -> None:
         set_bytes(counters, num_digits * _COUNTER_BYTES, 0)
         for i in range(count):
             word = words[i]
@@ -185,7 +198,7 @@ def _sorter(num_digits: int) -> Any:
                 counters[counter] = counters[counter] + 1
 
     @separate
-    def move(words: Int64, other: Int64, count, counters: Int64, digit):
+    def move(words: Int64, other: Int64, count: int, counters: Int64, digit: int) -> bool:
         """Move words to their places by a digit, and return whether they are there: not if all have the same."""
         if counters[digit_of(words[0], digit)] == count:
             return False
@@ -203,12 +216,12 @@ def _sorter(num_digits: int) -> Any:
         return True
 
     @separate
-    def sort_words(words: Int64, other: Int64, count):
+    def sort_words(words: Int64, other: Int64, count: int) -> Int64:
         block = thread_memory()
-        counters = take(block, num_digits * _COUNTER_BYTES)
+        counters = Int64.at(take(block, num_digits * _COUNTER_BYTES))
         count_digits(words, count, counters)
         for digit in range(num_digits):
-            if move(words, other, count, counters + digit * _COUNTER_BYTES, digit):
+            if move(words, other, count, Int64.at(counters + digit * _COUNTER_BYTES), digit):
                 words, other = other, words
         give_back(block, counters)
         return words

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64, address, word
 from ep.common.native.record import Record
 from ep.common.stored_types import scanned_as
@@ -72,7 +73,7 @@ def _launch(in_parts: bool, to_end: bool) -> Any:
     from_last = 1 if to_end else 0
 
     @jit
-    def launch(context: Context, num_bytes, in_place, sizes: Int64):
+    def launch(context: Context, num_bytes: int, in_place: bool, sizes: Int64) -> int:
         outer, size, inner = sizes[0], sizes[1], sizes[2]
         columns = min(inner, max(_FEW_COLUMNS, min(_COLUMNS, outer * inner // _ENOUGH & -_FEW_COLUMNS)))
         blocks = (inner + columns - 1) // columns
@@ -124,7 +125,7 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
     neutral = _neutral(carried)
 
     @separate
-    def add_part(context: _ScanContext, at, by, count, width, sums):
+    def add_part(context: _ScanContext, at: int, by: int, count: int, width: int, sums: int) -> None:
         """Write the sums of a part."""
         src = context.src
         if width < _ROWS:
@@ -136,7 +137,7 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
             add_columns(src, at + k * by, sums, width)
 
     @separate
-    def scan_part(context: _ScanContext, at, by, count, width, numbers, bases):
+    def scan_part(context: _ScanContext, at: int, by: int, count: int, width: int, numbers: int, bases: int) -> None:
         """Scan a part, whose sums are then in `numbers`. bases: the sums of the parts before."""
         src, dst = context.src, context.dst
         if width < _ROWS:
@@ -148,11 +149,11 @@ def _task(data_type: DataType, carried: DataType, is_sum: bool) -> int:
             scan_columns(src, dst, at + k * by, numbers, bases, width)
 
     @separate
-    def add_bases(bases, numbers, width):
+    def add_bases(bases: int, numbers: int, width: int) -> None:
         for j in range(width):
             store(bases, j, T(load(bases, j) + load(numbers, j)))
 
-    def scan(context: _ScanContext, begin, end):
+    def scan(context: _ScanContext, begin: int, end: int) -> None:
         size, inner, columns, blocks = context.size, context.inner, context.columns, context.blocks
         part, parts, step, to_end = context.part, context.parts, context.step, context.to_end != 0
         block, by, parts_of_unit = thread_memory(), -inner if to_end else inner, parts if step == _LINES else 1
@@ -195,7 +196,7 @@ def _row(data_type: DataType, carried: DataType, is_sum: bool) -> Any:
     T, load, store = carried.dtype.type, loader(data_type), storer(data_type)
 
     @separate
-    def products(src, dst, at, by, count, base):
+    def products(src: int, dst: int, at: int, by: int, count: int, base: Scalar) -> Scalar:
         total = T(load(src, at))
         store(dst, at, total)
         for k in range(1, count):
@@ -204,7 +205,7 @@ def _row(data_type: DataType, carried: DataType, is_sum: bool) -> Any:
         return total
 
     @separate
-    def sums(src, dst, at, by, count, base):
+    def sums(src: int, dst: int, at: int, by: int, count: int, base: Scalar) -> Scalar:
         total = T(load(src, at))
         store(dst, at, T(base + total))
         whole = 1 + (count - 1) // _GROUP * _GROUP
@@ -225,7 +226,7 @@ def _row(data_type: DataType, carried: DataType, is_sum: bool) -> Any:
         return total
 
     @separate
-    def sums_of_integers(src, dst, at, by, count, base):
+    def sums_of_integers(src: int, dst: int, at: int, by: int, count: int, base: Scalar) -> Scalar:
         total = base
         for k in range(count):
             total = T(total + load(src, at + k * by))
@@ -242,7 +243,7 @@ def _row_sum(data_type: DataType, carried: DataType) -> Any:
     T, load = carried.dtype.type, loader(data_type)
 
     @separate
-    def total_of(src, at, by, count):
+    def total_of(src: int, at: int, by: int, count: int) -> Scalar:
         total, whole = T(load(src, at)), 1 + (count - 1) // _GROUP * _GROUP
         for k in range(1, whole, _GROUP):
             i = at + k * by
@@ -267,15 +268,15 @@ def _columns(data_type: DataType, carried: DataType, is_sum: bool) -> tuple[Any,
     load_number, store_number = loader(carried), storer(carried)
 
     @jit
-    def combined(a, b):
+    def combined(a: Scalar, b: Scalar) -> Scalar:
         return T(a + b) if is_sum else T(a * b)
 
     @jit
-    def result(base, number):
+    def result(base: Scalar, number: Scalar) -> Scalar:
         return T(base + number) if is_sum else number
 
     @separate
-    def begin(src, dst, at, numbers, bases, width):
+    def begin(src: int, dst: int, at: int, numbers: int, bases: int, width: int) -> None:
         for j in range(width if dst != 0 else 0):
             number = T(load(src, at + j))
             store_number(numbers, j, number)
@@ -284,14 +285,14 @@ def _columns(data_type: DataType, carried: DataType, is_sum: bool) -> tuple[Any,
             store_number(numbers, j, T(load(src, at + j)))
 
     @separate
-    def scan(src, dst, at, numbers, bases, width):
+    def scan(src: int, dst: int, at: int, numbers: int, bases: int, width: int) -> None:
         for j in range(width):
             number = combined(load_number(numbers, j), T(load(src, at + j)))
             store_number(numbers, j, number)
             store(dst, at + j, result(load_number(bases, j), number))
 
     @separate
-    def add(src, at, numbers, width):
+    def add(src: int, at: int, numbers: int, width: int) -> None:
         for j in range(width):
             store_number(numbers, j, combined(load_number(numbers, j), T(load(src, at + j))))
 

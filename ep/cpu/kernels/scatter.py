@@ -66,7 +66,7 @@ def _moving_task(size: int) -> int:
     copy_unit, _ = unit_functions(size)
 
     @jit
-    def move(out, sums, data, found: FoundRows, numbers, skip, count, turn):
+    def move(out: int, sums: int, data: int, found: FoundRows, numbers: int, skip: int, count: int, turn: int) -> None:
         if numbers == 1:
             for k in range(found.count):
                 copy_unit(out, found.segments[k], data, found.rows[k])
@@ -87,7 +87,9 @@ def _combining_task(op: BinaryOp, data_type: DataType) -> int:
     name = f"scatter.{op.name}.{data_type.name}"
 
     @jit
-    def combine_rows(out, sums, data, found: FoundRows, numbers, skip, count, turn):
+    def combine_rows(
+        out: int, sums: int, data: int, found: FoundRows, numbers: int, skip: int, count: int, turn: int
+    ) -> None:
         if numbers == 1:
             for k in range(found.count):
                 to, source = found.segments[k], found.rows[k]
@@ -104,7 +106,9 @@ def _combining_task(op: BinaryOp, data_type: DataType) -> int:
     load_sum, store_sum = loader(DataType.kFloat, written=True), storer(DataType.kFloat)
 
     @jit
-    def combine_in_turns(out, sums, data, found: FoundRows, numbers, skip, count, turn):
+    def combine_in_turns(
+        out: int, sums: int, data: int, found: FoundRows, numbers: int, skip: int, count: int, turn: int
+    ) -> None:
         for k in range(found.count):
             to = found.segments[k] * numbers + skip
             source = found.rows[k] * numbers + skip
@@ -122,7 +126,7 @@ def _combining_task(op: BinaryOp, data_type: DataType) -> int:
 def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
     """Return the task (context, begin, end) on parts of the places, or of the columns."""
 
-    def scatter(context: SegmentsContext, begin, end):
+    def scatter(context: SegmentsContext, begin: int, end: int) -> None:
         state, indices, data, out, sums = context.state, context.ids, context.data, context.out, context.sums
         outer, places, number = context.outer, context.num_segments, context.num_ids
         numbers, row_bytes = context.numbers, context.row_bytes
@@ -151,7 +155,7 @@ def _scattering(do_rows: Rows, turns: int) -> Callable[..., None]:
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes: Int64):
+def _launch(context: Context, num_bytes: int, in_place: bool, sizes: Int64) -> int:
     batch, outer, places, inner, number, offset = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1

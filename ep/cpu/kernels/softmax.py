@@ -12,26 +12,31 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.loops import unrolled
 from ep.common.primitive.signature import Signature
-from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.conversion import HALVES, arithmetic
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import arithmetic_type, loader, storer
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.lane_sums import lane_folder
-from ep.cpu.engine.reduce.row_loops import arithmetic, largest_of, power_summer, product_summer, row_mapper
+from ep.cpu.engine.reduce.row_loops import largest_of, power_summer, product_summer, row_class, row_mapper
 from ep.cpu.engine.reduce.row_passes import PARTS, ROWS, Passes, row_kernel, row_launcher
+from ep.cpu.kernels.softmax_results import (
+    difference,
+    log_softmax_gradient,
+    narrow_share,
+    narrow_share_of_power,
+    share,
+    softmax_gradient,
+)
 from ep.cpu.shared.state import LaunchState
 from ep.cpu.vector_math.bits import fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.logarithm import log1p_parts
-from ep.cpu.vector_math.sets import packed_exponential
+from ep.cpu.vector_math.sets import row_numbers
 from ep.cpu.vector_math.sums import sum_of, sum_of_ordered
 from ep.include.data_type import DataType
-from ep.include.primitive.log_softmax import LogSoftmax
-from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward
-from ep.include.primitive.primitive import Primitive
-from ep.include.primitive.softmax import Softmax
-from ep.include.primitive.softmax_backward import SoftmaxBackward
+from ep.include.primitive.structure import RowOp
 
 _BLOCK: Final = 2**14  # elements that are added up before the sum is converted to float64
 _INFINITY, _NAN = float("inf"), float("nan")
@@ -44,7 +49,7 @@ _OF_ALL: Final = 0, PARTS
 
 
 @jit
-def _added(total, error, more):
+def _added(total: float, error: float, more: float) -> tuple[float, float]:
     """Add a number to a total with a rounding error."""
     result, lost = sum_of(total, more)
     return result, error + lost
@@ -55,19 +60,19 @@ def _fold_into(exact: bool, total_at: int, error_at: int) -> Any:
     fold = lane_folder(exact)
 
     @inlined
-    def fold_records(records, rows, parts, part):
+    def fold_records(records: int, rows: int, parts: int, part: int) -> None:
         fold(records, rows, parts + 8 * (total_at + part), parts + 8 * (error_at + part))
 
     return fold_records
 
 
 @inlined
-def _no_records(records, rows, parts, part):
+def _no_records(records: int, rows: int, parts: int, part: int) -> None:
     pass
 
 
 @jit
-def _join_sums(parts, segments, total_at, error_at):
+def _join_sums(parts: int, segments: int, total_at: int, error_at: int) -> None:
     """Add up the sums of all segments into that of the first one, as two numbers."""
     total, error = _load(parts, total_at), _load(parts, error_at)
     for segment in range(1, segments):
@@ -78,7 +83,7 @@ def _join_sums(parts, segments, total_at, error_at):
 
 
 @separate
-def _join_largest(parts, segments):
+def _join_largest(parts: int, segments: int) -> None:
     result = _load(parts, _LARGEST)
     for segment in range(1, segments):
         value = _load(parts, _LARGEST + segment)
@@ -100,19 +105,19 @@ class _Exponentials:
         largest = largest_of(self.data_type)
 
         @inlined
-        def first(src0, src1, count, parts, part, record):
+        def first(src0: int, src1: int, count: int, parts: int, part: int, record: int) -> None:
             _store(parts, _LARGEST + part, np.float64(largest(src0, count)))
 
         return first
 
     def numbers(self) -> Any:
         """Return the function that computes the largest element and the other inputs of the exponentials."""
-        T, row_numbers, store = self.T, packed_exponential.row_numbers(self.T), self.store
+        T, compute, store = self.T, row_numbers.row_numbers(self.T), self.store
 
         @inlined
-        def numbers(parts, numbers, row):
+        def numbers(parts: int, numbers: int, row: int) -> None:
             largest = T(_load(parts, _LARGEST + row))
-            c, shift, lowest = row_numbers(largest)
+            c, shift, lowest = compute(largest)
             store(numbers, row, largest)
             store(numbers, ROWS + row, c)
             store(numbers, 2 * ROWS + row, shift)
@@ -127,7 +132,20 @@ class _Exponentials:
         always = keeps and self.data_type not in HALVES
 
         @inlined
-        def second(src0, src1, kept, count, padded, numbers, row, parts, part, record, ahead, at):
+        def second(
+            src0: int,
+            src1: int,
+            kept: int,
+            count: int,
+            padded: bool,
+            numbers: int,
+            row: int,
+            parts: int,
+            part: int,
+            record: int,
+            ahead: int,
+            at: int,
+        ) -> None:
             number = 0
             largest, c = load(numbers, row), load(numbers, ROWS + row)
             shift, lowest = load(numbers, 2 * ROWS + row), load(numbers, 3 * ROWS + row)
@@ -148,49 +166,38 @@ class _Exponentials:
         return second
 
 
-def _share(v: Any, e: Any, numbers: list[Any]) -> Any:
-    """Return e times a factor that is a sum of two numbers."""
-    factor, rest = numbers
-    return v.fma(e[0], factor, v.builder.fmul(e[0], rest))
-
-
-def _narrow_share(v: Any, e: Any, numbers: list[Any]) -> Any:
-    return v.builder.fmul(e[0], numbers[0])
-
-
-def _narrow_share_of_power(v: Any, x: Any, numbers: list[Any]) -> Any:
-    factor, *row = numbers
-    return v.builder.fmul(packed_exponential.power(v, x[0], tuple(row), narrow=True), factor)
-
-
 def _softmax(data_type: DataType) -> Passes:
     make = _Exponentials(data_type)
     T, narrow, kept_type, load, store = make.T, data_type in HALVES, make.kept_type, make.load, make.store
-    shares = row_mapper(_narrow_share if narrow else _share, (kept_type,), data_type, 2)
-    of_powers = row_mapper(_narrow_share_of_power, (data_type,), data_type, 4) if narrow else None
+    shares = row_mapper(narrow_share if narrow else share, (kept_type,), data_type)
+    of_powers, Row = row_mapper(narrow_share_of_power(), (data_type,), data_type, 2), row_class(data_type)
 
     @separate
-    def join_second(parts, segments):
+    def join_second(parts: int, segments: int) -> None:
         _join_sums(parts, segments, _TOTAL, _ERROR)
 
     @inlined
-    def results(parts, numbers, results, row):
+    def results(parts: int, numbers: int, results: int, row: int) -> None:
         """Compute 1 over the sum, as two numbers."""
         whole, error = sum_of_ordered(_load(parts, _TOTAL + row), _load(parts, _ERROR + row))
         factor = select(fabs(load(numbers, row)) < T(_INFINITY), 1.0 / whole, _NAN)
-        rest = factor * (fma(-factor, whole, 1.0) - factor * error)
+        rest = fma(-factor, error, fma(-factor, whole, 1.0))
         first = T(factor)
         store(results, row, first)
-        store(results, ROWS + row, T((factor - np.float64(first)) + rest))
+        store(results, ROWS + row, T(fma(factor, rest, factor - np.float64(first))))
 
     @inlined
-    def apply(src0, src1, kept, dst, count, numbers, results, row, streams):
-        factor = load(results, row)
+    def apply(
+        src0: int, src1: int, kept: int, dst: int, count: int, numbers: int, results: int, row: int, streams: bool
+    ) -> None:
+        used = Row.array_on_stack(4)
+        used[0], used[1] = Row.splat(load(results, row)), Row.splat(load(results, ROWS + row))
         if narrow and kept == 0:
-            c, shift, lowest = (load(numbers, ROWS + row), load(numbers, 2 * ROWS + row), load(numbers, 3 * ROWS + row))
-            of_powers(src0, src0, dst, count, streams, (factor, c, shift, lowest))
+            for k in unrolled((1, 2, 3)):
+                used[k] = Row.splat(load(numbers, k * ROWS + row))
+            of_powers(src0, src0, dst, count, streams, used)
         else:
-            shares(kept, kept, dst, count, streams, (factor, load(results, ROWS + row)))
+            shares(kept, kept, dst, count, streams, used)
 
     return Passes(
         make.exact, make.first(), _no_records, _join_largest,
@@ -199,18 +206,14 @@ def _softmax(data_type: DataType) -> Passes:
     )  # fmt: skip
 
 
-def _difference(v: Any, x: Any, numbers: list[Any]) -> Any:
-    """Return x minus a sum of two numbers."""
-    return v.builder.fsub(v.builder.fsub(x[0], numbers[0]), numbers[1])
-
-
 def _log_softmax(data_type: DataType) -> Passes:
     make = _Exponentials(data_type)
     T, load, store = make.T, make.load, make.store
-    row_factor, differences = packed_exponential.row_factor(T), row_mapper(_difference, (data_type,), data_type, 2)
+    row_factor, differences = row_numbers.row_factor(T), row_mapper(difference, (data_type,), data_type)
+    Row = row_class(data_type)
 
     @separate
-    def join_second(parts, segments):
+    def join_second(parts: int, segments: int) -> None:
         _join_sums(parts, segments, _TOTAL, _ERROR)
         number = 0.0
         for segment in range(segments):
@@ -218,7 +221,7 @@ def _log_softmax(data_type: DataType) -> Passes:
         _store(parts, _NUMBER, number)
 
     @inlined
-    def results(parts, numbers, results, row):
+    def results(parts: int, numbers: int, results: int, row: int) -> None:
         """Compute the largest element plus ln of the sum, as two numbers.
 
         The sum has a term of 1 for each of the largest elements. The other terms are summed separately, since small
@@ -238,8 +241,12 @@ def _log_softmax(data_type: DataType) -> Passes:
         store(results, ROWS + row, T((whole - np.float64(first)) + (lost + log_rest)))
 
     @inlined
-    def apply(src0, src1, kept, dst, count, numbers, results, row, streams):
-        differences(src0, src0, dst, count, streams, (load(results, row), load(results, ROWS + row)))
+    def apply(
+        src0: int, src1: int, kept: int, dst: int, count: int, numbers: int, results: int, row: int, streams: bool
+    ) -> None:
+        used = Row.array_on_stack(2)
+        used[0], used[1] = Row.splat(load(results, row)), Row.splat(load(results, ROWS + row))
+        differences(src0, src0, dst, count, streams, used)
 
     return Passes(
         make.exact, make.first(), _no_records, _join_largest,
@@ -248,23 +255,24 @@ def _log_softmax(data_type: DataType) -> Passes:
     )  # fmt: skip
 
 
-def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Passes:
+def _gradient(data_type: DataType, factors: int, result: Any, cost: int) -> Passes:
     """Return the passes that sum products of `factors` elements, and map elements by the sum of their row."""
-    sum_of_products, map_row = product_summer(data_type, factors), row_mapper(functor, (data_type,) * 2, data_type, 2)
-    T, kept_type = arithmetic_type(data_type), arithmetic(data_type)
+    sum_of_products = product_summer(data_type, factors)
+    map_row = row_mapper(result, (data_type,) * 2, data_type, 4 if factors == 2 else 2)
+    T, kept_type, Row = arithmetic_type(data_type), arithmetic(data_type), row_class(data_type)
     load, store = loader(kept_type), storer(kept_type)
     total_at, error_at = _OF_ALL
 
     @inlined
-    def first(src0, src1, count, parts, part, record):
+    def first(src0: int, src1: int, count: int, parts: int, part: int, record: int) -> None:
         sum_of_products(src0, src1, count, record)
 
     @separate
-    def join_first(parts, segments):
+    def join_first(parts: int, segments: int) -> None:
         _join_sums(parts, segments, total_at, error_at)
 
     @inlined
-    def results(parts, numbers, results, row):
+    def results(parts: int, numbers: int, results: int, row: int) -> None:
         """Compute the sum, as two numbers; an infinite sum has no error."""
         total, error = sum_of(_load(parts, total_at + row), _load(parts, error_at + row))
         whole = select(error == error, total, _load(parts, total_at + row))
@@ -274,55 +282,46 @@ def _gradient(data_type: DataType, factors: int, functor: Any, cost: int) -> Pas
         store(results, ROWS + row, T(select(fabs(rest) < _INFINITY, rest, 0.0)))
 
     @inlined
-    def apply(src0, src1, kept, dst, count, numbers, results, row, streams):
-        map_row(src0, src1, dst, count, streams, (load(results, row), load(results, ROWS + row)))
+    def apply(
+        src0: int, src1: int, kept: int, dst: int, count: int, numbers: int, results: int, row: int, streams: bool
+    ) -> None:
+        used = Row.array_on_stack(2)
+        used[0], used[1] = Row.splat(load(results, row)), Row.splat(load(results, ROWS + row))
+        map_row(src0, src1, dst, count, streams, used)
 
     exact, fold = data_type is DataType.kDouble, _fold_into(data_type is DataType.kDouble, total_at, error_at)
     return Passes(exact, first, fold, join_first, None, None, fold, join_first, results, apply, 0, False, cost)
 
 
 def _softmax_backward(data_type: DataType) -> Passes:
-    def result(v: Any, x: Any, numbers: list[Any]) -> Any:
-        """Return (dy - total) y."""
-        total, rest = numbers
-        difference = v.builder.fsub(x[1], total)
-        return v.builder.fmul(v.builder.fsub(difference, rest) if v.double else difference, x[0])
-
-    return _gradient(data_type, 2, result, 5)
+    return _gradient(data_type, 2, softmax_gradient(data_type), 5)
 
 
 def _log_softmax_backward(data_type: DataType) -> Passes:
-    def result(v: Any, x: Any, numbers: list[Any]) -> Any:
-        """Return dy - e^y total."""
-        e = packed_exponential.exp(v, x[0])
-        return v.fma(v.builder.fneg(e), numbers[0], x[1])
-
-    return _gradient(data_type, 1, result, 12 if data_type is not DataType.kDouble else 40)
+    return _gradient(data_type, 1, log_softmax_gradient(data_type), 12 if data_type is not DataType.kDouble else 40)
 
 
-_PASSES: Final[dict[type[Primitive], Callable[[DataType], Passes]]] = {
-    Softmax: _softmax,
-    LogSoftmax: _log_softmax,
-    SoftmaxBackward: _softmax_backward,
-    LogSoftmaxBackward: _log_softmax_backward,
+_PASSES: Final[dict[RowOp, Callable[[DataType], Passes]]] = {
+    RowOp.kSoftmax: _softmax,
+    RowOp.kLogSoftmax: _log_softmax,
+    RowOp.kSoftmaxBackward: _softmax_backward,
+    RowOp.kLogSoftmaxBackward: _log_softmax_backward,
 }
 
 
 @cache
-def _kernel(interface: type[Primitive], data_type: DataType) -> tuple[int, Passes]:
-    passes = _PASSES[interface](data_type)
-    return row_kernel(f"rows.{interface.__name__}.{data_type.name}", passes, data_type.itemsize), passes
+def _kernel(op: RowOp, data_type: DataType) -> tuple[int, Passes]:
+    passes = _PASSES[op](data_type)
+    return row_kernel(f"rows.{op.name[1:]}.{data_type.name}", passes, data_type.itemsize), passes
 
 
-def softmax_task(interface: type[Primitive], data_type: DataType) -> tuple[int, int]:
+def softmax_task(op: RowOp, data_type: DataType) -> tuple[int, int]:
     """Return the address of the task of one of the four primitives, as `row_kernel` does, and the cost of an element in
     bytes that could be moved in the same time."""
-    task, passes = _kernel(interface, data_type)
+    task, passes = _kernel(op, data_type)
     return task, 2 * passes.cost  # for each of two buffers
 
 
-def softmax_launcher(
-    interface: type[Primitive], signature: Signature, state: LaunchState, data_type: DataType
-) -> Launcher:
+def softmax_launcher(op: RowOp, signature: Signature, state: LaunchState, data_type: DataType) -> Launcher:
     """Return the launcher of one of the four primitives."""
-    return row_launcher(signature, state, *_kernel(interface, data_type))
+    return row_launcher(signature, state, *_kernel(op, data_type))

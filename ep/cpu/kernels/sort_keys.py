@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.functor.math_library import Scalar
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader
 from ep.cpu.engine.reduce.sort_plan import SortLoops
@@ -19,11 +20,11 @@ def key_reader(bits: DataType, is_float: bool) -> Any:
     T, load, magnitude_bits = bits.dtype.type, loader(bits), bits.dtype.type(np.iinfo(bits.dtype).max)
 
     @jit
-    def key_of_integer(x, index, turn, infinity, nan):
+    def key_of_integer(x: int, index: int, turn: Scalar, infinity: Scalar, nan: Scalar) -> Scalar:
         return T(load(x, index) ^ turn)
 
     @jit
-    def key_of_float(x, index, turn, infinity, nan):
+    def key_of_float(x: int, index: int, turn: Scalar, infinity: Scalar, nan: Scalar) -> Scalar:
         number = load(x, index)
         magnitude = T(number & magnitude_bits)
         key = T((T(-magnitude) if number < 0 else magnitude) ^ turn)
@@ -38,7 +39,7 @@ def key_numbers(bits: DataType) -> Any:
     T = bits.dtype.type
 
     @jit
-    def numbers(plan: SortLoops):
+    def numbers(plan: SortLoops) -> tuple[Scalar, Scalar, Scalar]:
         turn, infinity = plan.turn, plan.infinity
         return T(turn), T(infinity), T(plan.nan)
 
@@ -51,7 +52,7 @@ def least_key(bits: DataType, is_float: bool) -> Any:
     key_of = key_reader(bits, is_float)
 
     @separate
-    def least_of_adjacent(x, at, count, turn, infinity, nan):
+    def least_of_adjacent(x: int, at: int, count: int, turn: Scalar, infinity: Scalar, nan: Scalar) -> Scalar:
         least = key_of(x, at, turn, infinity, nan)
         for n in range(1, count):
             key = key_of(x, at + n, turn, infinity, nan)
@@ -59,7 +60,7 @@ def least_key(bits: DataType, is_float: bool) -> Any:
         return least
 
     @separate
-    def least_of(x, at, step, count, turn, infinity, nan):
+    def least_of(x: int, at: int, step: int, count: int, turn: Scalar, infinity: Scalar, nan: Scalar) -> Scalar:
         if step == 1:
             return least_of_adjacent(x, at, count, turn, infinity, nan)
         least = key_of(x, at, turn, infinity, nan)

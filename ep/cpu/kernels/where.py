@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from ep.common.functor.math_library import Scalar
 from ep.common.stored_types import UNITS
 from ep.cpu.compile.jit import jit
 from ep.cpu.engine.map.inner_loop import RowFunctions, row_kernel
@@ -21,5 +22,5 @@ def where_kernel(cond_size: int, size: int, streaming: bool = False) -> int:
 
 
 @jit
-def _choose(cond, x, y):
+def _choose(cond: Scalar, x: Scalar, y: Scalar) -> Scalar:
     return x if cond != 0 else y

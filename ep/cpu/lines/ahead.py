@@ -38,7 +38,7 @@ class AheadContext(Context):
 
 
 @jit
-def add_ahead(context: AheadContext, address, size):
+def add_ahead(context: AheadContext, address: int, size: int) -> None:
     """Make a task prefetch `size` bytes for `AHEAD_BLOCK` elements, from `address` on for its element 0."""
     number = context.num_ahead
     if number < _MOST:
@@ -49,7 +49,7 @@ def add_ahead(context: AheadContext, address, size):
 
 
 @jit
-def offset_ahead(element, size):
+def offset_ahead(element: int, size: int) -> int:
     """Return the offset, for an element, of what is prefetched by `size` bytes for `AHEAD_BLOCK` elements."""
     return element * size >> _SHIFT
 

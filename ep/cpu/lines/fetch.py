@@ -5,9 +5,8 @@ Rows that do not begin with a line, as NumPy's do not, touch one line more than 
 
 from __future__ import annotations
 
+import functools
 from typing import Any
-
-from llvmlite import ir
 
 from ep.common.native.emitted import emitted
 from ep.cpu.compile.jit import jit
@@ -41,6 +40,28 @@ def fetch_constant(builder: Any, begin: Any, size: int, cache: int) -> None:
     fetch(builder, begin, WORD(size), cache, size)
 
 
+@functools.cache
+def constant_fetch(size: int, cache: int) -> Any:
+    """Return compiled code's function (begin) that prefetches the lines of `size` bytes into a cache level."""
+
+    @emitted()
+    def fetch_lines(builder: Any, begin: Any) -> None:
+        fetch_constant(builder, begin, size, cache)
+
+    return fetch_lines
+
+
+@functools.cache
+def bounded_fetch(most: int, cache: int) -> Any:
+    """Return compiled code's function (begin, size) that prefetches the lines of 1 to `most` bytes, without a loop."""
+
+    @emitted()
+    def fetch_lines(builder: Any, begin: Any, size: Any) -> None:
+        fetch(builder, begin, size, cache, most)
+
+    return fetch_lines
+
+
 def fetch_part(builder: Any, begin: Any, size: int, cache: int) -> None:
     """Prefetch the lines of `size` bytes of a run of which the next part, or `fetch_last`, follows.
 
@@ -56,8 +77,7 @@ def fetch_last(builder: Any, end: Any, cache: int) -> None:
 
 
 def _line_at(builder: Any, begin: Any, skip: Any, cache: int) -> None:
-    is_pointer = isinstance(begin.type, ir.PointerType)
-    prefetch_line(builder, (pointer_to(builder, begin, BYTE, skip) if is_pointer else builder.add(begin, skip)), cache)
+    prefetch_line(builder, pointer_to(builder, begin, BYTE, skip), cache)
 
 
 @emitted()
@@ -79,7 +99,7 @@ def line_into_second(builder: Any, address: Any) -> None:
 
 
 @jit
-def part_into_second(begin, size):
+def part_into_second(begin: int, size: int) -> None:
     """Prefetch a part of a run into L2, as `fetch_part` does; `line_into_second` the run's last byte, too."""
     for skip in range(0, size, LINE):  # LLVM writes several requests in a turn
         line_into_second(begin + skip)

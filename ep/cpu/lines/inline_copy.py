@@ -10,11 +10,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from llvmlite import ir
-
 from ep.common.native.emitted import emitted
-from ep.common.native.on_demand import cgutils
-from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, pointer_to, store, taken
+from ep.cpu.compile.vectors import WORD, copy_memory, counted_at_head, load, store, stored_bits, taken
+from ep.include.data_type import DataType
 
 _BLOCK = 64  # bytes of a block
 _UNROLLED = 4 * _BLOCK
@@ -29,7 +27,7 @@ def copy_bytes(builder: Any, dst: Any, src: Any, size: Any) -> None:
         with short:
             _cover(builder, size, _copier(builder, dst, src))
         with long:
-            cgutils.raw_memcpy(builder, *(pointer_to(builder, address, BYTE) for address in (dst, src)), size, 1)
+            copy_memory(builder, dst, src, size)
 
 
 @emitted()
@@ -44,7 +42,7 @@ def row_filler(unit: int) -> Any:
 
     @emitted()
     def fill_bytes(builder: Any, dst: Any, size: Any, src: Any) -> None:
-        value = load(builder, src, ir.VectorType(BYTE, unit))
+        value = load(builder, src, stored_bits(DataType.kUInt8, unit))
 
         def move(offset: Any, width: int) -> None:
             store(builder, taken(builder, [place % unit for place in range(width)], value), builder.add(dst, offset))
@@ -58,7 +56,11 @@ def _copier(builder: Any, dst: Any, src: Any) -> Callable[[Any, int], None]:
     """Return a function move(offset, width) that copies a block from `src` to `dst`."""
 
     def move(offset: Any, width: int) -> None:
-        store(builder, load(builder, builder.add(src, offset), ir.VectorType(BYTE, width)), builder.add(dst, offset))
+        store(
+            builder,
+            load(builder, builder.add(src, offset), stored_bits(DataType.kUInt8, width)),
+            builder.add(dst, offset),
+        )
 
     return move
 

@@ -53,7 +53,7 @@ NUM_TIMES: Final = 2 + len(_SIZES) * KINDS * len(_WAYS)
 _load, _store = loader(DataType.kInt64), storer(DataType.kInt64)
 
 
-def _probe(context: Context, begin, end):
+def _probe(context: Context, begin: int, end: int) -> None:
     dst, num_sources = context.dst, context.num_sources
     a, b = context.sources[0].data, Int64.at(context.sources[1].data)
     if num_sources == 0:
@@ -72,7 +72,7 @@ def _probe(context: Context, begin, end):
         b[0] = total
 
 
-def _run(state, task, context, count):
+def _run(state: State, task: int, context: Context, count: int) -> None:
     run(state, task, context, count, 1)
 
 

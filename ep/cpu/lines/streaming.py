@@ -15,25 +15,15 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
+from ep.common.loops import unrolled
 from ep.common.native.emitted import emitted
 from ep.common.native.fields import address, pointer, word
 from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit
+from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.memory import copy_bytes
-from ep.cpu.compile.vectors import (
-    BYTE,
-    L1_CACHE,
-    NOTHING,
-    WORD,
-    call,
-    counted_at_head,
-    load,
-    store_nontemporal,
-    taken,
-)
+from ep.cpu.compile.vector import load, shuffle, store_nontemporal, vector
+from ep.cpu.compile.vectors import L1_CACHE, NOTHING, call
 from ep.cpu.lines.fetch import fetch_first, fetch_part, line_into_second, part_into_second
 from ep.cpu.lines.inline_copy import copy_short_row, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
@@ -41,6 +31,7 @@ from ep.cpu.shared.context import ITSELF, LATER, NONE, Context
 from ep.cpu.shared.state import State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
+from ep.include.data_type import DataType
 
 
 class StreamContext(Record):
@@ -54,42 +45,36 @@ class StreamContext(Record):
 
 LINE_BYTES: Final = LINE
 _LINE: Final = LINE
-_VECTOR: Final = ir.VectorType(BYTE, _LINE)
+_Bytes: Final = vector(DataType.kUInt8, _LINE)
 _UNROLLED: Final = 4 * _LINE
 _BURST: Final = 2048  # bytes that are prefetched, then written
 _TILE: Final = 2048  # bytes that are written to L1, then streamed
 
 
-@emitted()
-def stream_lines(builder: Any, dst: Any, src: Any, size: Any) -> None:
+@inlined
+def stream_lines(dst: int, src: int, size: int) -> None:
     """Copy `size` bytes, a multiple of a line, to whole lines with non-temporal stores."""
-
-    def move(offset: Any, _: Any = None) -> None:
-        source, target = (builder.add(address, offset) for address in (src, dst))
-        store_nontemporal(builder, load(builder, source, _VECTOR), target)
-
-    def move_several(offset: Any, _: Any) -> None:
-        for first in range(0, _UNROLLED, _LINE):
-            move(builder.add(offset, WORD(first)))
-
-    most = builder.and_(size, WORD(-_UNROLLED))
-    counted_at_head(builder, WORD(0), most, _UNROLLED, [], move_several)
-    counted_at_head(builder, most, size, _LINE, [], move)
+    offset, most = 0, size & -_UNROLLED
+    while offset < most:
+        for skip in unrolled(range(0, _UNROLLED, _LINE)):
+            store_nontemporal(dst + offset + skip, 0, load(_Bytes, src + offset + skip))
+        offset += _UNROLLED
+    while offset < size:
+        store_nontemporal(dst + offset, 0, load(_Bytes, src + offset))
+        offset += _LINE
 
 
 @cache
 def line_filler(unit: int) -> Any:
     """Return a function fill(dst, size, src) that writes copies of the `unit` bytes at `src` to whole lines of dst."""
+    Bytes, repeated = vector(DataType.kUInt8, unit), shuffle(*(place % unit for place in range(_LINE)))
 
-    @emitted()
-    def fill_lines(builder: Any, dst: Any, size: Any, src: Any) -> None:
-        value = load(builder, src, ir.VectorType(BYTE, unit))
-        line = taken(builder, [place % unit for place in range(_LINE)], value)
-
-        def fill(offset: Any, _: Any) -> None:
-            store_nontemporal(builder, line, builder.add(dst, offset))
-
-        counted_at_head(builder, WORD(0), size, _LINE, [], fill)
+    @inlined
+    def fill_lines(dst: int, size: int, src: int) -> None:
+        line, offset = repeated(load(Bytes, src)), 0
+        while offset < size:
+            store_nontemporal(dst + offset, 0, line)
+            offset += _LINE
 
     return fill_lines
 
@@ -111,7 +96,7 @@ def _fetch_burst(builder: Any, begin: Any) -> None:
 
 
 @jit
-def stream_row(dst, src, size):
+def stream_row(dst: int, src: int, size: int) -> None:
     """Copy `size` bytes, with non-temporal stores except for partial lines at the ends.
 
     Call `finish_streams` after the last.
@@ -139,7 +124,7 @@ def streaming_filler(unit: int) -> Any:
     fill_lines, fill_bytes = line_filler(unit), row_filler(unit)
 
     @jit
-    def fill(dst, size, src):
+    def fill(dst: int, size: int, src: int) -> None:
         head = min(-dst & (_LINE - 1), size)
         if dst & (unit - 1) != 0:  # every line would begin inside a unit
             head = size
@@ -152,13 +137,13 @@ def streaming_filler(unit: int) -> Any:
 
 
 @jit
-def has_streaming_rows(dst, row_bytes):
+def has_streaming_rows(dst: int, row_bytes: int) -> bool:
     """Return whether rows of `row_bytes` bytes can be written in lines: few lines are cut by the ends of rows."""
     return row_bytes >= LEAST_STREAMED_ROW or (dst | row_bytes) & (_LINE - 1) == 0
 
 
 @jit
-def _in_lines(task, context: Context, begin, end, size):
+def _in_lines(task: int, context: Context, begin: int, end: int, size: int) -> None:
     """Call `Context.streaming` for the whole lines, and `task` for the elements before and after them."""
     dst, streaming = context.dst, context.streaming
     first = min(begin + (-(dst + begin * size) & (_LINE - 1)) // size, end)
@@ -173,7 +158,7 @@ def _in_lines(task, context: Context, begin, end, size):
 
 
 @jit
-def _by_tiles(task, context: Context, begin, end, size, count):
+def _by_tiles(task: int, context: Context, begin: int, end: int, size: int, count: int) -> None:
     memory = thread_memory()
     tile = take(memory, _TILE)
     context.streaming = NONE
@@ -197,7 +182,7 @@ def _by_tiles(task, context: Context, begin, end, size, count):
     give_back(memory, tile)
 
 
-def _stream(context: StreamContext, begin, end):
+def _stream(context: StreamContext, begin: int, end: int) -> None:
     task, size, written = context.task, context.size, Context.on_stack()
     copy_bytes(written, context.context, 8 * Context.num_words)
     if written.streaming != NONE and written.dst & (size - 1) == 0:
@@ -214,13 +199,13 @@ def stream() -> int:
 
 
 @jit
-def kind_of_work(num_bytes, written):
+def kind_of_work(num_bytes: int, written: int) -> int:
     """Return the calibration's kind, 0, 1 or 2, of a launch that reads and writes `num_bytes` in all."""
     return min((2 * num_bytes - written) // (2 * written), 2)
 
 
 @jit
-def run_writing(context: Context, task, count, size, num_bytes, grain):
+def run_writing(context: Context, task: int, count: int, size: int, num_bytes: int, grain: int) -> int:
     """Run a task that writes `count` elements of `size` bytes to dst, with non-temporal stores if that is faster.
 
     context: that of the launch; the task uses no other data. Its word `streaming` is NONE unless

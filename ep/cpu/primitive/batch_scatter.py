@@ -7,19 +7,18 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BATCH_SCATTER
 from ep.common.primitive.segment_sizes import as_segment_sizes
+from ep.common.primitive.sized_launches import BatchScatterLaunch
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.reduce.state import SegmentState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_scatter import BatchScatter, BatchScatterFactory
 from ep.include.primitive.implements import implements
 from ep.include.primitive.scatter_op import COMBINED_BY
-from ep.include.stream import Stream
 
 
 @implements(BatchScatterFactory, on=DeviceType.kCPU, keys=BATCH_SCATTER)
-class BatchScatterImpl(CpuPrimitive, BatchScatter):
+class BatchScatterImpl(CpuPrimitive, BatchScatterLaunch, BatchScatter):
     signature, state_record = signatures.BATCH_SCATTER, SegmentState
 
     def _compile(self) -> Launcher:
@@ -37,20 +36,3 @@ class BatchScatterImpl(CpuPrimitive, BatchScatter):
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
         return as_segment_sizes(numbers, self.signature)
-
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        batch_dim_size: int,
-        outer_dim_size: int,
-        scatter_dim_size: int,
-        inner_dim_size: int,
-        updates: Any,
-        num_indices: int,
-        indices: Any,
-        out: Any,
-        offset: int = 0,
-    ) -> None:
-        numbers = batch_dim_size, outer_dim_size, scatter_dim_size, inner_dim_size, num_indices, offset
-        self._launch_unplanned(stream, numbers, (updates, indices, out))

@@ -14,11 +14,12 @@ from ep.common.compiling import compiling
 from ep.common.native.object_layout import data_address
 from ep.common.numbers import Numbers
 from ep.common.primitive.signature import Signature
+from ep.common.primitive.sized_launches import SizedLaunch
 from ep.common.scalar import convert_value, is_scalar
 from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.device.stream import CpuStream, RecordingStream
 from ep.cpu.engine.form import Launcher, check_form, launch_form
-from ep.cpu.engine.launchable import Launchable, are_of_ints
+from ep.cpu.engine.launchable import Launchable, are_of_ints, launched
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.move.link import link
 from ep.cpu.engine.move.run_writer import RunWriter
@@ -55,6 +56,8 @@ class CpuPrimitive(Launchable, Primitive):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if issubclass(cls, SizedLaunch) and cls._written is None:
+            cls.Launch = launched(cls.Launch)  # type: ignore[method-assign]
         forward = getattr(cls.__dict__.get("Launch"), "forward", None)
         if forward is not None:
             if cls._written is not None:  # one form per class of primitives describes the arguments of its only Launch
@@ -164,7 +167,7 @@ class CpuPrimitive(Launchable, Primitive):
         """Return whether compiled code did a launch that Python has not checked; other arguments: as for `_enter`."""
         return type(stream) is CpuStream and not self._enter(plan, *args)
 
-    def _launch_unplanned(self, stream: Any, numbers: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+    def _launch_sized(self, stream: Any, numbers: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
         """Do a launch without a plan. numbers: the sizes and other integers of the signature, as given."""
         if not self._entered(stream, None, *numbers, *buffers):
             self._launch_numbers(stream, self._checked_numbers(*numbers), buffers)

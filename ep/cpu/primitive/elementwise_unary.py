@@ -34,7 +34,7 @@ class CpuUnary(CpuPrimitive):
 
     @launched
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_unplanned(stream, (count,), (src, dst))
+        self._launch_sized(stream, (count,), (src, dst))
 
 
 @implements(ElementwiseUnaryFactory, on=DeviceType.kCPU, keys=ELEMENTWISE_UNARY)

@@ -10,15 +10,15 @@ from ep.cpu.primitive.expression_primitive import ExpressionPrimitive
 from ep.cpu.primitive.window_reductions import MOST_STRIDE
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
-from ep.include.number_kind import COMPLEXES, FLOATS
+from ep.include.number_kind import BYTES, COMPLEXES, FLOATS
 from ep.include.primitive.expression import Expression, ExpressionFactory
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.registry import register_primitive_factory
 from ep.include.primitive.structure import Convolution, MatrixProduct, Structure
 from ep.include.stream import Stream
 
-_WIDENED: Final = DataType.kFloat, DataType.kFloat16, DataType.kBFloat16
-"""The types of matrices of float32 products."""
+_WIDENED: Final = {DataType.kFloat: (DataType.kFloat, DataType.kFloat16, DataType.kBFloat16), DataType.kInt32: BYTES}
+"""The types of matrices of products of some types."""
 _POOLED: Final = DataType.kFloat, DataType.kDouble
 """The types of convolutions whose windows are reduced as they are computed: those that are summed in their own type."""
 
@@ -48,6 +48,7 @@ def _multiplies(structure: Structure) -> bool:
         is_one = data_type is structure.steps[-1].data_type and isinstance(structure.product, Convolution)
         if not is_one or data_type not in _POOLED or pool.strides[-1] > MOST_STRIDE:
             return False
-    if data_type is DataType.kFloat and isinstance(structure.product, MatrixProduct):
-        return all(one in _WIDENED for one in of_operands)
+    widened = _WIDENED.get(data_type)
+    if widened and isinstance(structure.product, MatrixProduct):
+        return all(one in widened for one in of_operands)
     return data_type in (*FLOATS, *COMPLEXES) and of_operands == (data_type, data_type)

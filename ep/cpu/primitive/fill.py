@@ -24,4 +24,4 @@ class FillImpl(CpuFill, Fill):
     def Launch(self, stream: Stream, dst: Any, value: Any, count: int) -> None:
         arrays = self._arrays(value)
         self._remember((value,), None, arrays)
-        self._launch_unplanned(stream, (count,), (*arrays, dst))
+        self._launch_sized(stream, (count,), (*arrays, dst))

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX_BACKWARD
-from ep.cpu.engine.launchable import launched
+from ep.common.primitive.sized_launches import SoftmaxBackwardLaunch
 from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward, LogSoftmaxBackwardFactory
-from ep.include.stream import Stream
 
 
 @implements(LogSoftmaxBackwardFactory, on=DeviceType.kCPU, keys=LOG_SOFTMAX_BACKWARD)
-class LogSoftmaxBackwardImpl(SoftmaxPrimitive, LogSoftmaxBackward):
+class LogSoftmaxBackwardImpl(SoftmaxPrimitive, SoftmaxBackwardLaunch, LogSoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD
-
-    @launched
-    def Launch(self, stream: Stream, rows: int, cols: int, y: Any, dy: Any, dx: Any) -> None:
-        self._launch_unplanned(stream, (rows, cols), (y, dy, dx))

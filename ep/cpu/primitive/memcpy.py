@@ -26,4 +26,4 @@ class MemcpyImpl(CpuPrimitive, Memcpy):
 
     @launched
     def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
-        self._launch_unplanned(stream, (count,), (dst, src))
+        self._launch_sized(stream, (count,), (dst, src))

@@ -31,4 +31,4 @@ class MemsetImpl(CpuPrimitive, Memset):
 
     @launched
     def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
-        self._launch_unplanned(stream, (count, value), (dst,))
+        self._launch_sized(stream, (count, value), (dst,))

@@ -62,7 +62,7 @@ class MatmulPrimitive(ProductPrimitive):
         """Do a launch that compiled code has refused. sizes: those of the signature, as given."""
         arrays = self._arrays(alpha, beta)
         self._remember((alpha, beta), None, arrays)
-        self._launch_unplanned(stream, sizes, (a, b, c, *arrays))
+        self._launch_sized(stream, sizes, (a, b, c, *arrays))
 
     def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
         batch_size, m, n, k = numbers

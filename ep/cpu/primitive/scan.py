@@ -29,4 +29,4 @@ class ScanImpl(CpuPrimitive, Scan):
     def Launch(
         self, stream: Stream, outer_dim_size: int, scan_dim_size: int, inner_dim_size: int, src: Any, dst: Any
     ) -> None:
-        self._launch_unplanned(stream, (outer_dim_size, scan_dim_size, inner_dim_size), (src, dst))
+        self._launch_sized(stream, (outer_dim_size, scan_dim_size, inner_dim_size), (src, dst))

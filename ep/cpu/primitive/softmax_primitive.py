@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ep.cpu.engine.form import Launcher
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
+from ep.include.primitive.structure import RowOp
 
 
 class SoftmaxPrimitive(CpuPrimitive):
@@ -13,4 +14,5 @@ class SoftmaxPrimitive(CpuPrimitive):
         from ep.cpu.kernels.softmax import softmax_launcher
 
         (data_type,) = self.request.dtypes or ()
-        return softmax_launcher(self.request.interface, self.signature, self._state, data_type)
+        op = RowOp[f"k{self.request.interface.__name__}"]
+        return softmax_launcher(op, self.signature, self._state, data_type)

@@ -43,4 +43,4 @@ class TensorFillImpl(CpuFill, TensorFill):
 
     @launched
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_unplanned(stream, (count,), (src, dst))
+        self._launch_sized(stream, (count,), (src, dst))

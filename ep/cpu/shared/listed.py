@@ -28,16 +28,19 @@ class Noted(Record):
 class Indices(Record):
     """A check of indices: the function of Python, and what compiled code compares without it.
 
-    count: of the indices; 0 if only Python checks them. array, begin: the array of the call that they are in, and the
-    first of their bytes in it. size: of the axis. are_words: whether they are int64, not int32. place: the number of
-    the word for their address, among those of all checks of the list.
+    count: of the indices; 0 if only Python checks them. fixed: their address, if they are in the same memory in each
+    call; else 0. array, begin: the array of the call that they are in, and the first of their bytes in it. size: of the
+    axis. low: the least index; those below 0 get the size added. are_words: whether they are int64, not int32. place:
+    the number of the word for their address, among those of all checks of the list.
     """
 
     function = address()
+    fixed = address()
     count = word()
     array = word()
     begin = word()
     size = word()
+    low = word()
     are_words = word()
     place = word()
 

@@ -68,7 +68,7 @@ def _read_clock(builder: Any, clock: Any, address: Any) -> Any:
 
 
 @jit
-def _nanoseconds(user: User, clock):
+def _nanoseconds(user: User, clock: int) -> int:
     """Return the time of a clock; -1 if there is no such clock."""
     if _read_clock(clock, user.time) != 0:
         return -1
@@ -76,7 +76,7 @@ def _nanoseconds(user: User, clock):
 
 
 @jit
-def _key_of_users(num_keys, set_num_threads):
+def _key_of_users(num_keys: int, set_num_threads: int) -> int:
     """Return the key under which OpenMP keeps something for each thread that has used it, as this one has not.
 
     Return -1 if there is none.
@@ -93,7 +93,7 @@ def _key_of_users(num_keys, set_num_threads):
 
 
 @jit
-def find_openmp(pool: Pool):
+def find_openmp(pool: Pool) -> None:
     """Look whether OpenMP has been loaded, where it is to be used. The calling thread begins no loops."""
     names = pool.names
     if names[0] == 0 or pool.parallel != 0:
@@ -108,7 +108,7 @@ def find_openmp(pool: Pool):
 
 
 @jit
-def user_of(pool: Pool):
+def user_of(pool: Pool) -> User:
     """Return what this thread keeps; null if it has not used OpenMP, or may not."""
     key = atomic_load(pool.key)
     if key == 0 or kept(key - 1) == 0 or pool.may_wait == _this_thread():
@@ -117,7 +117,7 @@ def user_of(pool: Pool):
 
 
 @jit
-def _spins(user: User, clock):
+def _spins(user: User, clock: int) -> bool:
     first = _nanoseconds(user, clock)
     if first < 0:  # the thread has ended
         user.clock = 0
@@ -130,7 +130,7 @@ def _spins(user: User, clock):
 
 
 @jit
-def team_is_ready(pool: Pool, user: User, num_lanes):
+def team_is_ready(pool: Pool, user: User, num_lanes: int) -> bool:
     """Return whether a launch on `num_lanes` threads becomes a parallel loop of OpenMP. user: of this thread."""
     if user == 0 or call_function(pool.most_threads) < num_lanes:
         return False
@@ -145,20 +145,20 @@ def team_is_ready(pool: Pool, user: User, num_lanes):
 
 
 @jit
-def run_team(pool: Pool, slot):
+def run_team(pool: Pool, slot: int) -> None:
     """Do the job of a slot as a parallel loop, on as many threads as PyTorch's next one will have."""
     call_task(pool.parallel, pool.part, slot, 0, 0)
 
 
 @jit
-def note_pool(user: User, is_late):
+def note_pool(user: User, is_late: int) -> None:
     """Note whether the pool's workers, which were awake, were late at a launch of this thread."""
     if user != 0:
         user.late = 1 if is_late else 0
 
 
 @jit
-def note_team(user: User, is_late):
+def note_team(user: User, is_late: int) -> None:
     """Note that a launch has ended, and whether the other threads of OpenMP were late."""
     user.used_at = 0 if is_late else _nanoseconds(user, _MONOTONIC)
     if is_late:
@@ -166,7 +166,7 @@ def note_team(user: User, is_late):
 
 
 @jit
-def team_thread(pool: Pool, user: User):
+def team_thread(pool: Pool, user: User) -> int:
     """Return the number of this thread in its parallel loop. That of thread 1 notes its clock.
 
     user: of the thread that began the loop.

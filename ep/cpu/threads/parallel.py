@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from llvmlite import ir
-
 from ep.common.native.emitted import emitted, intrinsic
-from ep.common.native.on_demand import cgutils, types
+from ep.common.native.on_demand import types
+from ep.common.native.python_calls import acquire_gil, release_gil
 from ep.common.native.record import Record
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.vectors import INT, NOTHING, WORD
+from ep.cpu.compile.vectors import INT, NOTHING, WORD, call_address
 from ep.cpu.shared.state import State
 
 _CHUNKS_PER_LANE: Final = 4
@@ -24,9 +23,7 @@ def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
     count = len(arguments)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        function_type = ir.FunctionType(NOTHING, [WORD] * count)
-        task = builder.inttoptr(args[0], function_type.as_pointer())
-        builder.call(task, cgutils.unpack_tuple(builder, args[1], count))
+        call_address(builder, args[0], NOTHING, *(builder.extract_value(args[1], number) for number in range(count)))
         return context.get_dummy_value()
 
     return types.void(types.int64, arguments), generate
@@ -35,41 +32,17 @@ def call_task(typing_context: Any, address: Any, *words: Any) -> Any:
 @emitted("int64")
 def call_launcher(builder: Any, address: Any, context: Any, num_bytes: Any, in_place: Any, sizes: Any) -> Any:
     """Call the launcher at `address`, which `engine/form.py` describes, and return its result."""
-    launcher = builder.inttoptr(address, ir.FunctionType(WORD, [WORD] * 4).as_pointer())
-    return builder.call(launcher, [context, num_bytes, in_place, sizes])
+    return call_address(builder, address, WORD, context, num_bytes, in_place, sizes)
 
 
 @emitted("int64")
 def call_function(builder: Any, address: Any) -> Any:
     """Call the C function at `address`, which takes nothing, and return its int."""
-    function = builder.inttoptr(address, ir.FunctionType(INT, []).as_pointer())
-    return builder.sext(builder.call(function, []), WORD)
-
-
-@intrinsic
-def release_gil(typing_context: Any) -> Any:
-    """Let other Python threads run. Return the state that `acquire_gil` needs."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.ptrtoint(context.get_python_api(builder).save_thread(), WORD)
-
-    return types.int64(), generate
-
-
-@intrinsic
-def acquire_gil(typing_context: Any, state: Any) -> Any:
-    """Wait for the GIL. The calling thread has called `release_gil`."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        api = context.get_python_api(builder)
-        api.restore_thread(builder.inttoptr(args[0], api.voidptr))
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
+    return builder.sext(call_address(builder, address, INT), WORD)
 
 
 @jit
-def run(state: State, task, context: Record, count, grain):
+def run(state: State, task: int, context: Record, count: int, grain: int) -> None:
     """Call `task(context, begin, end)` over [0, count): up to one grain on this thread, else on all threads.
 
     state: of the primitive. context: of any class, for all of which this is compiled once.

@@ -5,6 +5,8 @@ waits, for a millisecond or more, while other processors are idle. So the waking
 the other's mask, and the other restores its mask once it is awake. On systems other than Linux nothing is done.
 """
 
+from __future__ import annotations
+
 from typing import Any, Final
 
 from ep.common.native.emitted import emitted
@@ -44,7 +46,7 @@ _read_mask, _write_mask = _of_mask("sched_getaffinity"), _of_mask("sched_setaffi
 
 
 @jit
-def keep_away(thread, mask: Int64):
+def keep_away(thread: int, mask: Int64) -> int:
     """Keep a sleeping thread from waking up on this processor.
 
     mask: receives the thread's previous mask.
@@ -66,7 +68,7 @@ def keep_away(thread, mask: Int64):
 
 
 @jit
-def put_back(mask: Int64, now: Int64, away):
+def put_back(mask: Int64, now: Int64, away: int) -> None:
     """Restore the mask that the calling thread had before `keep_away`, unless other code has changed it since then.
 
     now: memory for another mask. away: the result of `keep_away`.

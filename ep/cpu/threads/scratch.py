@@ -10,13 +10,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from llvmlite import ir
-
 from ep.common.native.emitted import emitted
 from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import allocate
-from ep.cpu.compile.vectors import BYTE, INT, WORD, call, pointer_to
+from ep.cpu.compile.vectors import BYTE, INT, WORD, address_of_words, call, pointer_to
 from ep.cpu.threads.atomic import atomic_replace, atomic_store, yield_processor
 from ep.cpu.threads.thread_memory import BYTES, NAME, NUM_KEPT, ThreadBlock, ThreadMemory, provide
 
@@ -28,10 +26,7 @@ _LINE: Final = 64  # bytes of a cache line
 @emitted("int64")
 def _shared_words(builder: Any) -> Any:
     """Return the address of the `ThreadMemory`."""
-    words = builder.module.globals.get(NAME)
-    if words is None:
-        words = ir.GlobalVariable(builder.module, WORD, NAME)
-    return builder.ptrtoint(words, WORD)
+    return address_of_words(builder, NAME)
 
 
 @emitted("int64")
@@ -48,12 +43,12 @@ def _keep(builder: Any, key: Any, address: Any) -> Any:
 
 
 @jit
-def _begin(block: ThreadBlock):
+def _begin(block: ThreadBlock) -> int:
     return (block + 2 * _LINE - 1) & -_LINE
 
 
 @separate
-def _new_block(shared: ThreadMemory):
+def _new_block(shared: ThreadMemory) -> ThreadBlock:
     block, key = ThreadBlock.at(allocate(BYTES)), shared.key
     is_spare = block == 0
     if is_spare:
@@ -70,7 +65,7 @@ def _new_block(shared: ThreadMemory):
 
 
 @separate
-def _return_spare(block: ThreadBlock):
+def _return_spare(block: ThreadBlock) -> None:
     shared = ThreadMemory.at(_shared_words())
     if block.next == _begin(block):
         _keep(shared.key, 0)
@@ -78,7 +73,7 @@ def _return_spare(block: ThreadBlock):
 
 
 @jit
-def thread_memory():
+def thread_memory() -> ThreadBlock:
     """Return this thread's block, for `take` and `give_back`."""
     shared = ThreadMemory.at(_shared_words())
     block = ThreadBlock.at(kept(shared.key))
@@ -86,7 +81,7 @@ def thread_memory():
 
 
 @jit
-def take(block: ThreadBlock, size):
+def take(block: ThreadBlock, size: int) -> int:
     """Take `size` bytes, a number of whole cache lines, and return the address of the first one."""
     taken = block.next
     block.next = taken + size
@@ -94,7 +89,7 @@ def take(block: ThreadBlock, size):
 
 
 @jit
-def give_back(block: ThreadBlock, taken):
+def give_back(block: ThreadBlock, taken: int) -> None:
     """Give back what was taken at an address, and all that was taken after it."""
     block.next = taken
     if block.is_spare != 0:
@@ -102,7 +97,7 @@ def give_back(block: ThreadBlock, taken):
 
 
 @jit
-def kept_words():
+def kept_words() -> Int64:
     """Return the address of NUM_KEPT words that this thread keeps, 0 at first; 0 if there is no memory for them."""
     block = thread_memory()
     if block.is_spare != 0:

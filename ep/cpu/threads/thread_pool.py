@@ -45,7 +45,7 @@ _LOOKS_PER_YIELD: Final = 16  # the thread that this one waits for may need this
 
 
 @jit
-def _take_part(slot: Slot, num_lanes, own_lane):
+def _take_part(slot: Slot, num_lanes: int, own_lane: int) -> int:
     """Take chunks while there are any, those of `own_lane` first, and run the task on them."""
     done = 0
     for turn in range(num_lanes):
@@ -69,7 +69,7 @@ def _take_part(slot: Slot, num_lanes, own_lane):
 
 
 @jit
-def _wake(pool: Pool, number):
+def _wake(pool: Pool, number: int) -> bool:
     worker = pool.workers[number]
     if atomic_load(worker.asleep) == 1 and atomic_replace(worker.asleep, 1, 0):
         worker.away = keep_away(worker.thread, worker.mask)
@@ -79,7 +79,7 @@ def _wake(pool: Pool, number):
 
 
 @jit
-def _wake_next(pool, number, num_lanes):
+def _wake_next(pool: Pool, number: int, num_lanes: int) -> bool:
     """Wake the two workers that this thread is responsible for. Return whether one was asleep.
 
     The woken workers form a tree, so that many are soon awake.
@@ -91,7 +91,7 @@ def _wake_next(pool, number, num_lanes):
 
 
 @jit
-def _looked(looks):
+def _looked(looks: int) -> int:
     """Wait until the next look. Return the number of looks so far."""
     if looks % _LOOKS_PER_YIELD == _LOOKS_PER_YIELD - 1:
         yield_processor()
@@ -101,7 +101,7 @@ def _looked(looks):
 
 
 @jit
-def _look_for_work(pool: Pool, number):
+def _look_for_work(pool: Pool, number: int) -> bool:
     """Take part in the jobs that have a lane for worker `number`. Return whether there was one."""
     found = False
     for slot in range(NUM_SLOTS):
@@ -113,13 +113,13 @@ def _look_for_work(pool: Pool, number):
 
 
 @jit
-def _stop(pool: Pool):
+def _stop(pool: Pool) -> None:
     atomic_store(pool.stop, 1)
     for number in range(MAX_THREADS):
         _wake(pool, number)
 
 
-def _work(pool: Pool, number):
+def _work(pool: Pool, number: int) -> None:
     if number == 0:
         _stop(pool)
         return
@@ -148,7 +148,7 @@ def _work(pool: Pool, number):
                 find_openmp(pool)
 
 
-def _share(pool: Pool, task, context, count, num_lanes, chunks_per_lane):
+def _share(pool: Pool, task: int, context: int, count: int, num_lanes: int, chunks_per_lane: int) -> None:
     number = 0
     while number < NUM_SLOTS and not atomic_replace(pool.slots[number].owned, 0, 1):
         number += 1
@@ -189,8 +189,8 @@ def _share(pool: Pool, task, context, count, num_lanes, chunks_per_lane):
     atomic_store(slot.owned, 0)
 
 
-def _part(slot: Slot):
-    number = team_thread(slot.pool, slot.user)
+def _part(slot: Slot) -> None:
+    number = team_thread(Pool.at(slot.pool), slot.user)
     num_lanes = slot.num_lanes
     if number < num_lanes:
         done = _take_part(slot, num_lanes, number)

@@ -79,7 +79,7 @@ class Workers:
             self._pool[Pool.names :][: len(_NAMES)] = [ctypes.addressof(name) for name in _NAMES]
             self._pool[Pool.part], self._pool[Pool.num_keys] = self._part, os.sysconf("SC_THREAD_KEYS_MAX")
             if main_thread_may_wait():
-                self._pool[Pool.may_wait] = threading.main_thread().ident
+                self._pool[Pool.may_wait] = threading.main_thread().ident or 0
 
     def _start_again(self) -> None:
         """Reset the pool in a forked child, and drop the parent's threads and their jobs."""
@@ -96,5 +96,10 @@ def start_threads(device: Settings, work: Callable[[], Sequence[int]]) -> None:
     """
     if not _pools:
         code = work()  # compiled before the section, for which other threads would wait meanwhile
-        exclusively(lambda: _pools or _pools.append(Workers(code)))
+
+        def add() -> None:
+            if not _pools:
+                _pools.append(Workers(code))
+
+        exclusively(add)
     device.set_pool(_pools[0].address, _pools[0].start)

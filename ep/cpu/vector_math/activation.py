@@ -5,10 +5,9 @@ exponent is a sum of two doubles.
 """
 
 from fractions import Fraction
-from typing import Any
 
 from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B, QUICK_GELU_SLOPE
-from ep.cpu.vector_math.bits import fma, from_bits, select
+from ep.cpu.vector_math.bits import Ternary, Unary, fma, from_bits, select
 from ep.cpu.vector_math.constants import pair
 from ep.cpu.vector_math.exponential import exp_reduced
 from ep.cpu.vector_math.inlined import inlined
@@ -25,39 +24,26 @@ _FAST_LOW, _FAST_HIGH = -22.0, 8.0
 
 
 @inlined
-def _product(a, a_rest, b, b_rest):
+def _product(a: float, a_rest: float, b: float, b_rest: float) -> tuple[float, float]:
     """Return (a + a_rest) (b + b_rest) and its rounding error, to second order."""
     value = fma(a, b, 0.0)
     return value, fma(a, b, -value) + fma(a, b_rest, fma(a_rest, b, 0.0))
 
 
-@inlined
-def _silu_terms(x):
-    """Return x, z and z's rest, the terms of silu(x)."""
-    x = at_least(x, VANISHED)
-    return x, at_most(x, ENOUGH), 0.0
-
-
-@inlined
-def _quick_gelu_terms(x):
-    """Return x, z and z's rest, the terms of quick_gelu(x)."""
-    x = at_least(x, _QUICK_LOW)
-    z, z_rest = _product(at_most(x, _QUICK_HIGH), 0.0, _SLOPE, _SLOPE_REST)
-    return x, z, z_rest
-
-
-def gated_activations(gated: Any) -> tuple[Any, Any]:
+def gated_activations(gated: Ternary[float]) -> tuple[Unary[float], Unary[float]]:
     """Return silu and quick_gelu, made from gated(x, z, z_rest), which is x sigmoid(z + z_rest)."""
 
     @inlined
-    def silu(x):
+    def silu(x: float) -> float:
         """Return x sigmoid(x)."""
-        return gated(*_silu_terms(x))
+        x = at_least(x, VANISHED)
+        return gated(x, at_most(x, ENOUGH), 0.0)
 
     @inlined
-    def quick_gelu(x):
+    def quick_gelu(x: float) -> float:
         """Return x sigmoid(1.702 x)."""
-        return gated(*_quick_gelu_terms(x))
+        x = at_least(x, _QUICK_LOW)
+        return gated(x, *_product(at_most(x, _QUICK_HIGH), 0.0, _SLOPE, _SLOPE_REST))
 
     return silu, quick_gelu
 
@@ -66,7 +52,7 @@ silu, quick_gelu = gated_activations(gated)
 
 
 @inlined
-def fast_gelu(x):
+def fast_gelu(x: float) -> float:
     """Return x sigmoid(2 A (x + B x^3))."""
     x = at_least(x, _FAST_LOW)
     y = at_most(x, _FAST_HIGH)
@@ -78,7 +64,7 @@ def fast_gelu(x):
 
 
 @inlined
-def mish(x):
+def mish(x: float) -> float:
     """Return x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2).
 
     It is x above 40, x e^x = x sigmoid(x) below -40.
@@ -90,11 +76,11 @@ def mish(x):
     power = high + low
     e, e_rest = power * scale, ((high - power) + low) * scale
     more, more_rest = sum_of(2.0, e)
-    n, n_rest = _product(e, e_rest, more, more_rest + e_rest)
-    below, below_rest = sum_of(2.0, n)
-    below_rest += n_rest
+    m, m_rest = _product(e, e_rest, more, more_rest + e_rest)
+    below, below_rest = sum_of(2.0, m)
+    below_rest += m_rest
     inverse = 1.0 / below
-    quotient = fma(n, inverse, 0.0)
-    rest = fma(-quotient, below, n) + fma(-quotient, below_rest, n_rest)
+    quotient = fma(m, inverse, 0.0)
+    rest = fma(-quotient, below, m) + fma(-quotient, below_rest, m_rest)
     middle = x * fma(rest, inverse, quotient)
     return select(x > 40.0, x, select(x < -40.0, silu(x), middle))

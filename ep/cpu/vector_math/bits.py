@@ -3,15 +3,36 @@
 Each supports float64 and int64, and float32 and int32. If one argument is float32, the others become float32, constants
 as well. A constant in plain arithmetic must then be an np.float32, and a sum of int32 be converted back to int32.
 
-A product that is only used in one sum is fused with it (`contraction.py`). If an error term depends on the rounding,
-write the product with `fma`; sums alone are never changed.
+Every product and every sum is rounded, unless they are written as one `fma`.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar, cast, overload
 
-from ep.common.native.emitted import intrinsic
+import numpy as np
+
+from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.on_demand import types
 from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, WORD, call, mangled
+
+Real = TypeVar("Real", float, np.float32)
+"""A number of a function for float64 and float32."""
+
+# compiled functions of one, two or three numbers
+Unary = Callable[[Real], Real]
+Binary = Callable[[Real, Real], Real]
+Ternary = Callable[[Real, Real, Real], Real]
+
+Value = TypeVar("Value")
+Bits = int | np.int32
+"""The bits of a number, as an integer."""
+
+
+class _FromBits(Protocol):
+    @overload
+    def __call__(self, bits: np.int32) -> np.float32: ...
+    @overload
+    def __call__(self, bits: int) -> float: ...
 
 
 def _float_type(*arguments: Any) -> Any:
@@ -22,48 +43,46 @@ def _integer_type(argument: Any) -> Any:
     return types.int32 if argument == types.int32 else types.int64
 
 
-@intrinsic
-def to_bits(typing_context: Any, x: Any) -> Any:
-    """Return the integer with the bits of `x`, of the same width."""
-    single = _float_type(x) is types.float32
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], INT if single else WORD)
-
-    return types.int32(types.float32) if single else types.int64(types.float64), generate
+def _code(write: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what writes a call for Numba, by `write(builder, *arguments)`."""
+    return lambda context, builder, signature, args: write(builder, *args)
 
 
-@intrinsic
-def from_bits(typing_context: Any, bits: Any) -> Any:
-    """Return the floating-point number with the bits of `bits`, of the same width."""
-    single = _integer_type(bits) is types.int32
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.bitcast(args[0], FLOAT if single else DOUBLE)
-
-    return types.float32(types.int32) if single else types.float64(types.int64), generate
+def _to_bits(typing_context: Any, x: Any) -> Any:
+    real = _float_type(x)
+    integer, of_bits = (types.int32, INT) if real == types.float32 else (types.int64, WORD)
+    return integer(real), _code(lambda builder, x: builder.bitcast(x, of_bits))
 
 
-@intrinsic
-def shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
-    """Return `bits` shifted right logically; AVX2 has no arithmetic 64-bit shift to the right."""
-    integer_type = _integer_type(bits)
+def _from_bits(typing_context: Any, bits: Any) -> Any:
+    integer = _integer_type(bits)
+    real, of_real = (types.float32, FLOAT) if integer == types.int32 else (types.float64, DOUBLE)
+    return real(integer), _code(lambda builder, bits: builder.bitcast(bits, of_real))
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.lshr(*args)
 
-    return integer_type(integer_type, integer_type), generate
+def _shift_right(typing_context: Any, bits: Any, count: Any) -> Any:
+    integer = _integer_type(bits)
+    return integer(integer, integer), _code(lambda builder, bits, count: builder.lshr(bits, count))
+
+
+def _select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
+    if isinstance(a, types.Float) or isinstance(b, types.Float):
+        value_type = _float_type(a, b)
+    elif isinstance(a, types.Integer):
+        value_type = types.int32 if types.int32 in (a, b) else types.int64
+    else:
+        value_type = a
+    selected = _code(lambda builder, condition, a, b: builder.select(condition, a, b))
+    return value_type(types.boolean, value_type, value_type), selected
 
 
 def _instruction(name: str, num_arguments: int, description: str) -> Any:
     """Return the function for LLVM's intrinsic `name`, of real numbers of one type."""
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return call(builder, f"{name}.{mangled(args[0].type)}", args[0].type, *args)
-
     def typed(*arguments: Any) -> Any:
         real = _float_type(*arguments)
-        return real(*(real,) * num_arguments), generate
+        write = _code(lambda builder, x, *more: call(builder, f"{name}.{mangled(x.type)}", x.type, x, *more))
+        return real(*(real,) * num_arguments), write
 
     def of_one(typing_context: Any, x: Any) -> Any:
         return typed(x)
@@ -79,44 +98,33 @@ def _instruction(name: str, num_arguments: int, description: str) -> Any:
     return intrinsic(function)
 
 
-fma = _instruction("llvm.fma", 3, "x y + z, rounded once.")
-rint = _instruction("llvm.rint", 1, "The nearest integer, ties to even.")
-fabs = _instruction("llvm.fabs", 1, "|x|.")
-sqrt = _instruction("llvm.sqrt", 1, "The square root, correctly rounded; NaN where x < 0.")
-copysign = _instruction("llvm.copysign", 2, "|x| with the sign of y.")
+fma: Callable[[Real, Real, Real], Real] = _instruction("llvm.fma", 3, "x y + z, rounded once.")
+rint: Callable[[Real], Real] = _instruction("llvm.rint", 1, "The nearest integer, ties to even.")
+fabs: Callable[[Real], Real] = _instruction("llvm.fabs", 1, "|x|.")
+sqrt: Callable[[Real], Real] = _instruction("llvm.sqrt", 1, "The square root, correctly rounded; NaN where x < 0.")
+copysign: Callable[[Real, Real], Real] = _instruction("llvm.copysign", 2, "|x| with the sign of y.")
 
 
-@intrinsic
-def select(typing_context: Any, condition: Any, a: Any, b: Any) -> Any:
-    """Return `a` if `condition`, else `b`; both are evaluated. a and b: real, or integer, or bool."""
-    if isinstance(a, types.Float) or isinstance(b, types.Float):
-        value_type = _float_type(a, b)
-    elif isinstance(a, types.Integer):
-        value_type = types.int32 if types.int32 in (a, b) else types.int64
-    else:
-        value_type = a
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.select(*args)
-
-    return value_type(types.boolean, value_type, value_type), generate
-
-
-@intrinsic
-def both(typing_context: Any, a: Any, b: Any) -> Any:
+@emitted("boolean", a="boolean", b="boolean")
+def both(builder: Any, a: Any, b: Any) -> Any:
     """Return `a and b`; both are evaluated."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.and_(*args)
-
-    return types.boolean(types.boolean, types.boolean), generate
+    return builder.and_(a, b)
 
 
-@intrinsic
-def either(typing_context: Any, a: Any, b: Any) -> Any:
+@emitted("boolean", a="boolean", b="boolean")
+def either(builder: Any, a: Any, b: Any) -> Any:
     """Return `a or b`; both are evaluated."""
+    return builder.or_(a, b)
 
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.or_(*args)
 
-    return types.boolean(types.boolean, types.boolean), generate
+to_bits: Callable[[Real], int] = intrinsic(_to_bits)
+"""The integer with the bits of a number, of the same width."""
+
+from_bits: _FromBits = cast(_FromBits, intrinsic(_from_bits))
+"""The floating-point number with the bits of an integer, of the same width."""
+
+shift_right: Callable[[Bits, Bits], int] = intrinsic(_shift_right)
+"""(bits, count): the bits shifted right logically; AVX2 has no arithmetic 64-bit shift to the right."""
+
+select: Callable[[bool | np.bool, Value, Value], Value] = intrinsic(_select)
+"""(condition, a, b): `a` if the condition holds, else `b`; both are evaluated."""

@@ -6,8 +6,6 @@ a polynomial in q = (x - c) / (x + c). The rounding errors of the quotients are 
 q = 1 - 2 c / (x + c) is practically exact for the rounded 1 / (x + c), and only x has an error.
 """
 
-from typing import Any
-
 from ep.cpu.vector_math.bits import copysign, fabs, fma, select, to_bits
 from ep.cpu.vector_math.coefficients import (
     ERF,
@@ -33,7 +31,7 @@ _exponential = polynomial(*EXP)
 
 
 @inlined
-def _power(s: float, s_rest: float) -> Any:
+def _power(s: float, s_rest: float) -> tuple[float, int]:
     """Return p and n, with e^-(s + s_rest) = 2^n (1 + p), for 0 <= s < 1000."""
     shifted = fma(s, -LOG2_E[0], SHIFT)
     k = shifted - SHIFT
@@ -50,14 +48,14 @@ def _times_power(w: float, w_rest: float, p: float, n: int) -> float:
 
 
 @inlined
-def _divided(value: float, value_rest: float, below: float, below_rest: float, inverse: float) -> Any:
+def _divided(value: float, value_rest: float, below: float, below_rest: float, inverse: float) -> tuple[float, float]:
     """Return the quotient of two sums, as a double and its error. inverse: of `below`."""
     quotient = fma(value, inverse, 0.0)
     return quotient, (fma(-quotient, below, value) + fma(-quotient, below_rest, value_rest)) * inverse
 
 
 @inlined
-def _inverse(a: float, centre: float) -> Any:
+def _inverse(a: float, centre: float) -> tuple[float, float]:
     """Return the rounded inverse of a + centre, and the difference of a from the number for which it is exact."""
     below = a + centre
     inverse = 1.0 / below
@@ -65,7 +63,7 @@ def _inverse(a: float, centre: float) -> Any:
 
 
 @inlined
-def _last_steps(q: float, upper: float, first: float, second: float) -> Any:
+def _last_steps(q: float, upper: float, first: float, second: float) -> tuple[float, float]:
     """Return first + q (second + q upper), as a double and its error."""
     t = fma(q, upper, 0.0)
     u = second + t

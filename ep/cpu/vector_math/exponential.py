@@ -30,7 +30,7 @@ _exp2_fraction = polynomial_quads(*EXP2)
 
 
 @inlined
-def exp_reduced(x, x_rest):
+def exp_reduced(x: float, x_rest: float) -> tuple[float, float, int]:
     """Return r, s and the integer n for |x| < 1500: e^(x + x_rest) = 2^n (1 + r + s) with r exact and |s| < 0.07."""
     shifted = fma(x, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
@@ -41,7 +41,7 @@ def exp_reduced(x, x_rest):
 
 
 @inlined
-def exp(x):
+def exp(x: float) -> float:
     """Return e^x, to 0.87 ulp."""
     x = clamp(x, -750.0, 750.0)
     shifted = fma(x, LOG2_E[0], SHIFT)
@@ -54,7 +54,7 @@ def exp(x):
 
 
 @inlined
-def exp2(x):
+def exp2(x: float) -> float:
     """Return 2^x: 2^n times 1 + r p(r), for the nearest integer n and the rest r, |r| <= 1/2."""
     y = clamp(x, -1080.0, 1080.0)
     shifted = y + SHIFT
@@ -63,7 +63,7 @@ def exp2(x):
 
 
 @inlined
-def exp_around(x):
+def exp_around(x: float) -> tuple[float, float, float, float, int]:
     """Return terms of e^x for -50 < x < 711 that make differences of e^x and 1 sums without cancellation.
 
     r, h, t, 2^-n, bits of n: e^x = 2^n (1 + r + h + t), r and h are accurate to the last bit, |h| < 0.061, |t| < 0.008.
@@ -84,7 +84,7 @@ def exp_around(x):
 
 
 @inlined
-def expm1(x):
+def expm1(x: float) -> float:
     """Return e^x - 1."""
     r, h, t, power, n_bits = exp_around(clamp(x, -50.0, 710.0))
     one = 1.0 - power

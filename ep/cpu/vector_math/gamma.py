@@ -10,8 +10,6 @@ Stirling's series (a - 1/2) (ln a - 1) + (ln(2 pi) - 1) / 2 + M(1 / a^2) / a. Be
 result has an absolute error of a few units of 2^-53.
 """
 
-from typing import Any
-
 from ep.cpu.vector_math.bits import both, either, fabs, fma, rint, select
 from ep.cpu.vector_math.coefficients import RECIPROCAL_GAMMA, SINE_OF_PI, STIRLING, STIRLING_CONSTANT
 from ep.cpu.vector_math.constants import LN2_SHORT
@@ -25,7 +23,7 @@ _reciprocal, _stirling, _sine = polynomial_tree(*RECIPROCAL_GAMMA), polynomial(*
 
 
 @inlined
-def _log(k: float, f: float, less: float) -> Any:
+def _log(k: float, f: float, less: float) -> tuple[float, float]:
     """Return k ln(2) + ln(1 + f) - less, as a double and its error. less: 0, or 1 if k >= 2."""
     exact = fma(k, LN2_SHORT[0], -less)
     high = exact + f

@@ -5,11 +5,12 @@ instruction on a vector of which one lane is used, so all bits are the same.
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from llvmlite import ir
 
-from ep.common.native.emitted import emitted
+from ep.common.native.emitted import NumbaType, emitted
 from ep.cpu.compile.vectors import DOUBLE, FLOAT, INT, call
 from ep.cpu.vector_math.lookup import with_twin
 
@@ -33,8 +34,7 @@ def _exponent(builder: Any, x: Any) -> Any:
     return _call(builder, "mask.getexp.pd", [x], _CURRENT)
 
 
-def scaled_vector(builder: Any, y: Any, n: Any) -> Any:
-    """Return `scale` of every lane of 64 bytes, in LLVM's code; also of float32."""
+def _scaled(builder: Any, y: Any, n: Any) -> Any:
     return _call(builder, f"mask.scalef.{'pd' if y.type.element == DOUBLE else 'ps'}", [y, n], _CURRENT)
 
 
@@ -68,7 +68,14 @@ def exponent(builder: Any, x: Any) -> Any:
 @emitted("float64", y="float64", n="float64")
 def scale(builder: Any, y: Any, n: Any) -> Any:
     """Return y 2^floor(n), rounded once, for any n."""
-    return _applied(builder, _DOUBLES, "scale", scaled_vector, y, n)
+    return _applied(builder, _DOUBLES, "scale", _scaled, y, n)
+
+
+@cache
+def scale_of_vectors(Row: Any) -> Any:
+    """Return the same function for vectors of 64 bytes of a class, also of float32."""
+    kind: NumbaType = Row.item_type
+    return emitted(kind, y=kind, n=kind)(_scaled)
 
 
 @emitted("float32", x="float32")

@@ -6,7 +6,7 @@ import numpy as np
 from llvmlite import ir
 
 from ep.common.native.emitted import intrinsic
-from ep.common.native.on_demand import cgutils, types
+from ep.common.native.on_demand import types
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.vectors import BYTE, WORD, call
 from ep.cpu.vector_math.bits import fabs, fma, to_bits
@@ -31,7 +31,7 @@ def _quarters(typing_context: Any, m: Any, words: Any, shift: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         wide = ir.IntType(2 * _BITS)
         m, shift = builder.zext(args[0], wide), args[2]
-        a, b, c, d = cgutils.unpack_tuple(builder, args[1], 4)
+        a, b, c, d = (builder.extract_value(args[1], number) for number in range(4))
         first, second, third = (
             builder.mul(m, builder.zext(call(builder, "llvm.fshl.i64", WORD, one, next_, shift), wide))
             for one, next_ in ((a, b), (b, c), (c, d))
@@ -53,7 +53,7 @@ def _quarters(typing_context: Any, m: Any, words: Any, shift: Any) -> Any:
 
 
 @jit
-def reduce_large(x: float) -> Any:
+def reduce_large(x: float) -> tuple[float, float, int]:
     """Return (r, its rest, k): x = k pi/2 + r + rest, |r| <= pi/4, for finite |x| >= 1.
 
     Only the low bits of k are valid.

@@ -24,20 +24,20 @@ _log_product = polynomial_pairs(*LOG)
 
 
 @inlined
-def split(x):
+def split(x: float) -> tuple[int, float]:
     """Return k + 1023 as the upper 12 bits of an integer, and 1 + f, for normal x > 0."""
     bits = to_bits(x) + (_ONE - _SQRT_HALF)
     return bits, from_bits((bits & _MANTISSA) + _SQRT_HALF)
 
 
 @inlined
-def exponent(bits, bias):
+def exponent(bits: int, bias: float) -> float:
     """Return the upper 12 bits of a positive integer, less `bias`, as a float64."""
     return from_bits(shift_right(bits, 52) | 0x4330000000000000) - (2.0**52 + bias)
 
 
 @inlined
-def split_any(x):
+def split_any(x: float) -> tuple[float, float]:
     """Return k and f for any finite x > 0."""
     subnormal = x < _SMALLEST_NORMAL
     bits, mantissa = split(select(subnormal, x * 2.0**54, x))
@@ -46,7 +46,7 @@ def split_any(x):
 
 
 @inlined
-def log_rest(f):
+def log_rest(f: float) -> float:
     """Return ln(1 + f) - f for 1 + f between sqrt(1/2) and sqrt(2)."""
     s = f / (2.0 + f)
     z = s * s
@@ -55,14 +55,14 @@ def log_rest(f):
 
 
 @inlined
-def with_limits(x, y):
+def with_limits(x: float, y: float) -> float:
     """Return y, the logarithm of x, if x is finite and above 0; else that of 0, infinity, NaN or a negative x."""
     y = select(x > 0.0, y, select(x == 0.0, -_INF, _NAN))
     return select(x == _INF, x, y)
 
 
 @inlined
-def log(x):
+def log(x: float) -> float:
     """Return the natural logarithm."""
     k, f = split_any(x)
     exact = k * LN2_SHORT[0]
@@ -72,7 +72,7 @@ def log(x):
 
 
 @inlined
-def log2(x):
+def log2(x: float) -> float:
     """Return the logarithm to base 2: as log, with f log2(e) in twice the precision."""
     k, f = split_any(x)
     first = f * LOG2_E[0]
@@ -83,7 +83,7 @@ def log2(x):
 
 
 @inlined
-def log10(x):
+def log10(x: float) -> float:
     """Return the logarithm to base 10: as log2."""
     k, f = split_any(x)
     exact, first = k * LOG10_2_SHORT[0], fma(f, LOG10_E[0], 0.0)
@@ -94,7 +94,7 @@ def log10(x):
 
 
 @inlined
-def log_sum_parts(u, low, k_offset):
+def log_sum_parts(u: float, low: float, k_offset: float) -> tuple[float, float]:
     """Return ln(2^k_offset (u + low)) as a number and a small rest, for normal u > 0 with |low| below its last bit."""
     bits, mantissa = split(u)
     k = exponent(bits, 1023.0)
@@ -112,14 +112,14 @@ def log_sum_parts(u, low, k_offset):
 
 
 @inlined
-def log_sum(u, low, k_offset):
+def log_sum(u: float, low: float, k_offset: float) -> float:
     """Return ln(2^k_offset (u + low)) for a normal u > 0 with |low| below its last bit."""
     high, rest = log_sum_parts(u, low, k_offset)
     return high + rest
 
 
 @inlined
-def log1p(x):
+def log1p(x: float) -> float:
     """Return ln(1 + x), including the rounding error of 1 + x."""
     u = 1.0 + x
     part = u - 1.0
@@ -128,7 +128,7 @@ def log1p(x):
 
 
 @inlined
-def log1p_parts(x, low):
+def log1p_parts(x: float, low: float) -> tuple[float, float]:
     """Return ln(1 + x + low) as a number and a small rest, for finite x >= 0 with |low| below its last bit."""
     u, lost = sum_of(1.0, x)
     # low is far below the last bit of u, or u is 1 and the lost part is x

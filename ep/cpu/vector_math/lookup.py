@@ -12,14 +12,19 @@ without AVX2, each lane reads its entry from memory.
 from collections.abc import Callable, Sequence
 from functools import cache
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 from llvmlite import ir
 
-from ep.common.native.emitted import emitted
+from ep.common.native.emitted import Emitted, emitted
 from ep.cpu.compile.target import has_avx2, is_aarch64, of_kernels
+from ep.cpu.compile.vector import vector
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, INT, WORD, call
+from ep.include.data_type import DataType
+
+Entry = TypeVar("Entry", bound=np.floating)
+Table = Emitted[Entry]
 
 NUM_SMALL: Final = 8
 """The number of entries of a small table: those of a register of AVX2."""
@@ -43,7 +48,7 @@ def num_entries(real_type: type[np.floating]) -> int:
     return 2 * _VECTOR_BITS // (8 * np.dtype(real_type).itemsize)
 
 
-def table(values: Sequence[float], real_type: type[np.floating]) -> Any:
+def table(values: Sequence[float], real_type: type[Entry]) -> Table[Entry]:
     """Return a function for compiled code that looks up one of `values` by an index, an integer as wide as `real_type`.
 
     Only the lowest bits of the index are used, as many as are needed to number the entries.
@@ -106,11 +111,18 @@ def _function(module: Any, stored: Any) -> Any:
     return with_twin(module, name, vector, [indices, address], scalar, packed)
 
 
-def looked_up(builder: Any, entries: Any, index: Any) -> Any:
-    """Return an entry of a large table for every lane of the vector `index`."""
-    real = FLOAT if entries.itemsize == 4 else DOUBLE
-    vector = ir.VectorType(real, len(entries) // 2)
-    return _permuted(builder, [ir.Constant(vector, half.tolist()) for half in np.split(entries, 2)], index)
+def table_of_vectors(entries: Any) -> Any:
+    """Return the same function of vectors of 64 bytes, whose lanes are unsigned integers, for a large table."""
+    lanes, single = len(entries) // 2, entries.itemsize == 4
+    Row = vector(DataType.kFloat if single else DataType.kDouble, lanes)
+    Indices = vector(DataType.kUInt32 if single else DataType.kUInt64, lanes)
+
+    @emitted(Row.item_type, index=Indices.item_type)
+    def look_up(builder: Any, index: Any) -> Any:
+        halves = [ir.Constant(Row.llvm_type, half.tolist()) for half in np.split(entries, 2)]
+        return _permuted(builder, halves, index)
+
+    return look_up
 
 
 def _permuted(builder: Any, halves: Sequence[Any], index: Any) -> Any:

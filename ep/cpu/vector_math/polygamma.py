@@ -6,9 +6,7 @@ cot(pi x) and (pi / sin(pi x))^2 of the exact distance r to the nearest integer,
 separately.
 """
 
-from typing import Any
-
-from ep.cpu.vector_math.bits import both, fabs, fma, rint, select
+from ep.cpu.vector_math.bits import Unary, both, fabs, fma, rint, select
 from ep.cpu.vector_math.coefficients import (
     COSECANT_OF_PI,
     COTANGENT_OF_PI,
@@ -37,7 +35,7 @@ def _four_factors(b: float) -> float:
     return fma(u, u, 2.0 * u)
 
 
-def digamma_by(log: Any) -> Any:
+def digamma_by(log: Unary[float]) -> Unary[float]:
     """Return the function psi(b) for finite b > 0, given a function that is ln(b) from 3 on."""
 
     @inlined
@@ -51,7 +49,7 @@ def digamma_by(log: Any) -> Any:
     return digamma_of_positive
 
 
-def trigamma_by(product: Any, series: Any) -> Any:
+def trigamma_by(product: Unary[float], series: Unary[float]) -> Unary[float]:
     """Return the function psi'(b) for b > 0.
 
     product, series: P(b)^2 psi'(b) up to 3, and the sum of the series from 3 on.
@@ -68,7 +66,7 @@ def trigamma_by(product: Any, series: Any) -> Any:
     return trigamma_of_positive
 
 
-def reflected_digamma(of_positive: Any) -> Any:
+def reflected_digamma(of_positive: Unary[float]) -> Unary[float]:
     """Return psi for any x: -inf at +0, +inf at -0, NaN at the other poles. Below 0, psi(1 - x) - pi cot(pi x)."""
 
     @inlined
@@ -85,7 +83,7 @@ def reflected_digamma(of_positive: Any) -> Any:
     return digamma
 
 
-def reflected_trigamma(of_positive: Any) -> Any:
+def reflected_trigamma(of_positive: Unary[float]) -> Unary[float]:
     """Return psi' for any x: infinity at the poles. Below 0, (pi / sin(pi x))^2 - psi'(1 - x)."""
 
     @inlined

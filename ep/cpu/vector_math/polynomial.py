@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ep.common.native.emitted import intrinsic
 from ep.common.native.on_demand import types
 from ep.cpu.compile.vectors import constant, fma
+from ep.cpu.vector_math.bits import Real
 
 
 class Steps(NamedTuple):
@@ -36,8 +37,8 @@ class Steps(NamedTuple):
         return [self.chain(x, terms[i : i + 2]) for i in range(0, len(terms), 2)]
 
 
-def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Sequence[float]) -> Any:
-    """Return the compiled function of x, in the type of x, that sums the terms in `order`."""
+def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Sequence[float]) -> Callable[[Real], Real]:
+    """Return the compiled function of x, also of vectors, in the type of x, that sums the terms in `order`."""
 
     @intrinsic
     def evaluate(typing_context: Any, x: Any) -> Any:
@@ -45,13 +46,13 @@ def _polynomial(order: Callable[[Steps, Any, list[Any]], Any], coefficients: Seq
             steps = Steps(builder, args[0].type)
             return order(steps, args[0], [steps.constant(c) for c in coefficients])
 
-        result = types.float32 if x == types.float32 else types.float64
+        result = types.float64 if isinstance(x, types.Number) and x != types.float32 else x
         return result(result), generate
 
     return evaluate
 
 
-def polynomial(*coefficients: float) -> Any:
+def polynomial(*coefficients: float) -> Callable[[Real], Real]:
     """Return the compiled function of x: the polynomial with `coefficients`, the constant one first, in the type of x.
 
     The last two steps, whose rounding errors matter, are Horner's. Before them the even and the odd part are two chains
@@ -68,12 +69,12 @@ def polynomial(*coefficients: float) -> Any:
     return _polynomial(order, coefficients)
 
 
-def polynomial_chain(*coefficients: float) -> Any:
+def polynomial_chain(*coefficients: float) -> Callable[[Real], Real]:
     """Return the same as `polynomial`, by Horner's scheme alone: the fewest instructions, for short polynomials."""
     return _polynomial(Steps.chain, coefficients)
 
 
-def polynomial_pairs(*coefficients: float) -> Any:
+def polynomial_pairs(*coefficients: float) -> Callable[[Real], Real]:
     """Return the same as `polynomial`, with neighbours joined in pairs, and these by Horner in x^2: for small terms."""
 
     def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
@@ -82,7 +83,7 @@ def polynomial_pairs(*coefficients: float) -> Any:
     return _polynomial(order, coefficients)
 
 
-def polynomial_quads(*coefficients: float) -> Any:
+def polynomial_quads(*coefficients: float) -> Callable[[Real], Real]:
     """Return the same as `polynomial_pairs`, but pairs are joined once more, and these by Horner in x^4."""
 
     def order(steps: Steps, x: Any, terms: list[Any]) -> Any:
@@ -92,7 +93,7 @@ def polynomial_quads(*coefficients: float) -> Any:
     return _polynomial(order, coefficients)
 
 
-def polynomial_tree(*coefficients: float) -> Any:
+def polynomial_tree(*coefficients: float) -> Callable[[Real], Real]:
     """Return the same as `polynomial`, but before its last two steps terms are joined in pairs repeatedly (Estrin).
 
     `polynomial` has fewer instructions, but longer chains: if the polynomial fills half of a core's instruction window,

@@ -17,13 +17,7 @@ _log2_product = polynomial_pairs(*LOG2_PRODUCT)
 
 
 @inlined
-def log_limits(a, y):
-    """Return y, the logarithm of a finite a > 0, or the logarithm of 0, infinity or NaN."""
-    return select(a == 0.0, -_INF, select(a < _INF, y, a))
-
-
-@inlined
-def pow_sign(x, y, magnitude):
+def pow_sign(x: float, y: float, magnitude: float) -> float:
     """Return x^y, given |x|^y, except for the arguments whose result is 1 or NaN by a rule of its own."""
     half = 0.5 * y
     whole = rint(y) == y
@@ -34,7 +28,7 @@ def pow_sign(x, y, magnitude):
 
 
 @inlined
-def _log2_sum(a):
+def _log2_sum(a: float) -> tuple[float, float]:
     """Return log2(a) as high + low for finite a > 0, with a relative error of about 2^-65.
 
     With s = f / (2 + f) in twice the precision, ln(1 + f) = s (2 + 2/3 z + z^2 R(z)), z = s^2, of which all but the
@@ -61,7 +55,7 @@ def _log2_sum(a):
 
 
 @inlined
-def _exp2_product(y, high, low):
+def _exp2_product(y: float, high: float, low: float) -> float:
     """Return 2^(y (high + low))."""
     # such a large y gives 0, 1 or infinity anyway, and its product with a finite logarithm stays finite
     b = clamp(y, -(2.0**70), 2.0**70)
@@ -81,15 +75,16 @@ def _exp2_product(y, high, low):
 
 
 @inlined
-def pow(x, y):
+def pow(x: float, y: float) -> float:
     """Return x^y."""
     a = fabs(x)
     high, low = _log2_sum(a)
-    return pow_sign(x, y, _exp2_product(y, log_limits(a, high), low))
+    high = select(a == 0.0, -_INF, select(a < _INF, high, a))
+    return pow_sign(x, y, _exp2_product(y, high, low))
 
 
 @inlined
-def pow_of_positive(x, y):
+def pow_of_positive(x: float, y: float) -> float:
     """Return x^y for finite x > 0 and any y except NaN."""
     high, low = _log2_sum(x)
     return _exp2_product(y, high, low)

@@ -12,7 +12,7 @@ _first_step = polynomial_chain(*RSQRT)
 
 
 @inlined
-def rsqrt_of_normal(x):
+def rsqrt_of_normal(x: float) -> float:
     """Return 1 / sqrt(x) of normal x > 0.
 
     A guess from the bits of x, a polynomial in its error, to 2^-15.6, and two Newton steps.
@@ -28,7 +28,7 @@ def rsqrt_of_normal(x):
 
 
 @inlined
-def rsqrt(x):
+def rsqrt(x: float) -> float:
     """Return 1 / sqrt(x)."""
     subnormal = x < _SMALLEST_NORMAL
     y = rsqrt_of_normal(select(subnormal, x * _UP, x))

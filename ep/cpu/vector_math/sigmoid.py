@@ -1,8 +1,6 @@
 """sigmoid, softplus and logsigmoid in float64, and x sigmoid(z), from which the gated activations are made."""
 
-from typing import Any
-
-from ep.cpu.vector_math.bits import both, either, fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.bits import Ternary, Unary, both, either, fabs, fma, from_bits, select, to_bits
 from ep.cpu.vector_math.exponential import exp, exp_reduced
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_least, clamp
@@ -17,7 +15,7 @@ _FIRST_STEP = -1000  # of the exponent: `scaled` takes none below -2000
 
 
 @inlined
-def _terms(z, z_rest):
+def _terms(z: float, z_rest: float) -> tuple[float, float, float, float, float, float]:
     """Return r, s, power, one, one_rest and unit: 1 + e^-(z + z_rest) = ((r + s) power + one + one_rest) / unit.
 
     unit is 1, or 2^-128 if z is so small that e^-z might overflow. one_rest is 0 unless unit and power are too far
@@ -31,7 +29,7 @@ def _terms(z, z_rest):
 
 
 @inlined
-def sigmoid(x):
+def sigmoid(x: float) -> float:
     """Return 1 / (1 + e^-x). The rounding errors of the sums and of the quotient are corrected."""
     r, s, power, one, one_rest, unit = _terms(clamp(x, VANISHED, ENOUGH), 0.0)
     rest = r + s
@@ -44,17 +42,17 @@ def sigmoid(x):
 
 
 @inlined
-def gated(x, z, z_rest):
+def gated(x: float, z: float, z_rest: float) -> float:
     """Return x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     r, s, power, one, one_rest, unit = _terms(z, z_rest)
     return (x / (one + fma(r + s, power, one_rest))) * unit
 
 
-def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
+def softplus_functions(exp: Unary[float], log_sum: Ternary[float]) -> tuple[Unary[float], Unary[float]]:
     """Return softplus and logsigmoid, made from exp and log_sum(u, low, k), which is ln(2^k (u + low))."""
 
     @inlined
-    def softplus(x):
+    def softplus(x: float) -> float:
         """Return ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|); max(x, 0) propagates NaN."""
         e = exp(-fabs(x))
         u = 1.0 + e
@@ -62,7 +60,7 @@ def softplus_functions(exp: Any, log_sum: Any) -> tuple[Any, Any]:
         return at_least(x, 0.0) + select(e < 2.0**-54, e, y)
 
     @inlined
-    def logsigmoid(x):
+    def logsigmoid(x: float) -> float:
         """Return ln(sigmoid(x)) = -softplus(-x)."""
         return -softplus(-x)
 
@@ -73,7 +71,7 @@ softplus, logsigmoid = softplus_functions(exp, log_sum)
 
 
 @inlined
-def soft_plus(x, beta, threshold):
+def soft_plus(x: float, beta: float, threshold: float) -> float:
     """Return x if beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
     Like softplus, including the rounding errors of beta x, of e^-|beta x|, of the sum and of the quotient.

@@ -7,7 +7,7 @@ The reduced argument is a sum of two doubles, with an absolute error of 2^-120, 
 of pi/2 than 2^-62. LIMIT keeps k exact and the quotient accurate to 2^-13.
 """
 
-from typing import Any, Final
+from typing import Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.vector_math.bits import fabs, fma, from_bits, select, to_bits
@@ -23,7 +23,7 @@ _sine_rest, _cotangent = polynomial(*SINE), polynomial(*COTANGENT)
 
 
 @inlined
-def _subtracted(t: float, k: float, middle: float, last: float) -> Any:
+def _subtracted(t: float, k: float, middle: float, last: float) -> tuple[float, float]:
     """Return (r, lost), with t - k (middle + last) = r - lost. t is a multiple of the last bit of k middle."""
     p = fma(k, middle, 0.0)  # through fma, so that the difference below is not fused
     r = t - p

@@ -3,8 +3,6 @@
 They are computed in float64, where rounding errors are negligible, with polynomials accurate to 2^-28.
 """
 
-from typing import Any
-
 from ep.cpu.vector_math.bits import fma, from_bits, select, to_bits
 from ep.cpu.vector_math.coefficients import COSINE_FOR_FLOAT32, HALF_PI, SINE_FOR_FLOAT32, TWO_OVER_PI
 from ep.cpu.vector_math.constants import SHIFT
@@ -15,7 +13,7 @@ _sine, _cosine = polynomial(*SINE_FOR_FLOAT32), polynomial(*COSINE_FOR_FLOAT32)
 
 
 @inlined
-def _reduced_sin_cos(x: float) -> Any:
+def _reduced_sin_cos(x: float) -> tuple[float, float, int]:
     """Return (sin r, cos r, k) for x = k pi/2 + r, |r| <= pi/4. Only the low bits of k are valid."""
     shifted = fma(x, TWO_OVER_PI, SHIFT)
     k = shifted - SHIFT

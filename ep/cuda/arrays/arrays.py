@@ -110,9 +110,6 @@ class CudaArrays(Arrays):
         self._copy(self._flat(array), array.strides, result, steps, array.shape, argument)
         return result
 
-    def number(self, number: np.ndarray[Any, Any]) -> Any:
-        return number[()]
-
     def resolved(self, indices: CudaArray, size: int, mode: str) -> CudaArray:
         return RESOLVERS[mode](self.stream, self.empty, indices, size)
 

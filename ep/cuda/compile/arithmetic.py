@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from ep.common.functor.math_library import ScalarType
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.op_definition import Cost
@@ -21,17 +22,17 @@ _WIDE: Final = (BinaryOp.kZeta, BinaryOp.kScalarBasePowerGrad, BinaryOp.kScalarE
 """The ops with intermediate results that may exceed the range of float32 although the result does not."""
 
 
-def storage_arithmetic(data_type: DataType) -> type[np.generic]:
+def storage_arithmetic(data_type: DataType) -> ScalarType:
     """Return the NumPy scalar type that elements of `data_type` are loaded as."""
     return np.float32 if data_type in _IN_FLOAT32 else data_type.dtype.type
 
 
-def arithmetic_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.generic]:
+def arithmetic_type(op: UnaryOp | BinaryOp, data_type: DataType) -> ScalarType:
     """Return the NumPy scalar type that `op` on `data_type` is computed in."""
     return np.float64 if op in _WIDE and data_type in _IN_FLOAT32 else storage_arithmetic(data_type)
 
 
-def attribute_type(op: UnaryOp | BinaryOp, data_type: DataType) -> type[np.generic]:
+def attribute_type(op: UnaryOp | BinaryOp, data_type: DataType) -> ScalarType:
     """The type of the attributes of `op` on `data_type`: the type of the arithmetic, or float64 for other numbers."""
     scalar_type = arithmetic_type(op, data_type)
     return scalar_type if issubclass(scalar_type, np.floating) else np.float64

@@ -16,6 +16,7 @@ from ep.common import notice
 from ep.common.kernel_cache.statistics import Statistics
 from ep.cuda.compile import numba_cuda
 from ep.cuda.compile.kernel_cache import KERNELS
+from ep.cuda.compile.kernel_words import Shape, shapes_of
 from ep.cuda.driver.limits import OLDEST_CAPABILITY
 
 ENTRY: Final = "ep_kernel"
@@ -27,19 +28,24 @@ class KernelSource:
     """A kernel that can be compiled.
 
     name: describes the computation; unique among all kernels, and valid as a file name.
-    function: its arguments are `num_words` words and, if `num_packed` is not 0, a tuple of that many more; returns
-    nothing. is_contracted: whether only NVVM decides which products and sums are fused. The assembler would fuse
-    others, depending on the surrounding code: kernels of one op and of several ops would differ in their last bits.
+    function: its arguments are words, tuples of them, and records, as its annotations say (`kernel_words.py`); returns
+    nothing. lengths: those of the tuples, also of those in records.
+    is_contracted: whether only NVVM decides which products and sums are fused. The assembler would fuse others,
+    depending on the surrounding code: kernels of one op and of several ops would differ in their last bits.
     items_per_thread: the most items that a thread processes, for a grid of all the blocks that this takes; 0 for a
     grid-stride loop.
     """
 
     name: str
     function: Callable[..., None]
-    num_words: int
-    num_packed: int = 0
+    lengths: tuple[int, ...] = ()
     is_contracted: bool = False
     items_per_thread: int = 0
+
+    @property
+    def shapes(self) -> list[Shape]:
+        """The shapes of the arguments."""
+        return shapes_of(self.function, self.lengths)
 
 
 def image(kernel: KernelSource, cc: tuple[int, int], as_ptx: bool) -> bytes:
@@ -58,7 +64,7 @@ def ptx(kernel: KernelSource, cc: tuple[int, int]) -> str:
 
     It is compiled at each call.
     """
-    text = numba_cuda.compile_kernel(kernel.function, kernel.num_words, kernel.num_packed, cc)
+    text = numba_cuda.compile_kernel(kernel.function, kernel.shapes, cc)
     (name,) = re.findall(r"\.entry\s+([\w$]+)", text)
     text = _UNROUNDED.sub(r"\1.rn.\2", text) if kernel.is_contracted else text
     return f"// {kernel.name}\n" + re.sub(rf"(?<![\w$]){re.escape(name)}", ENTRY, text)

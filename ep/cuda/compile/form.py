@@ -41,14 +41,17 @@ def current_form() -> Form:
 
 
 @cache
-def share(one_pass: bool) -> Any:
-    """Return `share(count)`: the calling thread's first item of `count`, the step to its next one, and their end."""
+def thread_range(one_pass: bool) -> Any:
+    """Return `range_of(count)`: the calling thread's first item of `count`, the step to its next one, and their end.
+
+    It is a grid-stride range, or the thread's items of its block.
+    """
     if not one_pass:
         return device_function(lambda count: (thread_index(), num_threads(), count))
-    of_block = BLOCK_THREADS * PASS_ITEMS
+    block_items = BLOCK_THREADS * PASS_ITEMS
 
-    def share_of_block(count):
-        begin = block_of_grid()[0] * of_block
-        return begin + thread_of_block(), BLOCK_THREADS, min(count, begin + of_block)
+    def range_in_block(count: int) -> Any:
+        begin = block_of_grid()[0] * block_items
+        return begin + thread_of_block(), BLOCK_THREADS, min(count, begin + block_items)
 
-    return device_function(share_of_block)
+    return device_function(range_in_block)

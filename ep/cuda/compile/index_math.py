@@ -9,6 +9,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ep.cuda.compile.instructions import WORD, Instructions, integer_of, written
+from ep.cuda.compile.kernel_words import Divisor
 from ep.cuda.compile.numba_cuda import device_function, types
 
 
@@ -71,12 +72,12 @@ def index_math(bits: int) -> IndexMath:
 
 @cache
 def divider(bits: int) -> Any:
-    """Return divide(n, divisor, multiplier, shift): the quotient and the remainder of words, by a FastIntegerMath."""
+    """Return divide(n, divisor): the quotient and the remainder of words."""
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
 
-    def divide(n, divisor, multiplier, shift):
+    def divide(n: int, divisor: Divisor) -> Any:
         number = narrow(n)
-        found = quotient(number, narrow(multiplier), narrow(shift))
-        return widen(found), widen(remainder(number, found, narrow(divisor)))
+        found = quotient(number, narrow(divisor.multiplier), narrow(divisor.shift))
+        return widen(found), widen(remainder(number, found, narrow(divisor.value)))
 
     return device_function(divide)

@@ -17,7 +17,7 @@ def place_in_range() -> Any:
     low: at most 2^62 in magnitude, and not negative if indices are unsigned.
     """
 
-    def place_of(index, low, size):
+    def place_of(index: Any, low: int, size: int) -> Any:
         place = np.uint64(index) - np.uint64(low)  # one unsigned comparison tests both ends
         return np.int64(place), place < np.uint64(size)
 

@@ -21,8 +21,8 @@ def quotient_of(scalar_type: Any) -> Function:
 
     @written(number, number, number)
     def quotient(code: Instructions, a: Any, b: Any) -> Any:
-        wide = [code.extend(value, width, signed) for value in (a, b)]
-        return code.truncate(code.divide(*wide, signed), code.kind_of(a))
+        wide = code.divide(code.extend(a, width, signed), code.extend(b, width, signed), signed)
+        return code.truncate(wide, code.kind_of(a))
 
     return quotient  # type: ignore[no-any-return]
 

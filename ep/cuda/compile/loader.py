@@ -6,6 +6,7 @@ import struct
 from typing import Any, Final
 
 from ep.cuda.compile import compiler
+from ep.cuda.compile.kernel_words import count_words
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Dim3, Grid, num_blocks
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.interface import Driver, ParameterBlock
@@ -31,8 +32,8 @@ class LoadedKernel:
         self._driver, self._device, self._name = driver, device, kernel.name
         self.static_shared: int = driver.static_shared(device, self._function)
         """The bytes of shared memory that a block has without those that a launch asks for."""
-        self._allowed = max(properties.shared_bytes_without_opt_in - self.static_shared, 0)  # as CUDA documents it
-        self._num_words = kernel.num_words + kernel.num_packed
+        self._most_dynamic = max(properties.shared_bytes_without_opt_in - self.static_shared, 0)  # as CUDA documents it
+        self._num_words = count_words(kernel.shapes)
         self._pack_into = struct.Struct(f"{self._num_words}q").pack_into
         self._blocks: list[ParameterBlock] = []  # those that no launch is using
 
@@ -46,12 +47,12 @@ class LoadedKernel:
 
         Raises RuntimeError if a block needs more shared memory than the device has for one.
         """
-        if grid.shared_bytes > self._allowed:
-            self._allow(grid.shared_bytes, stream.shared_bytes)
+        if grid.shared_bytes > self._most_dynamic:
+            self._opt_in(grid.shared_bytes, stream.shared_bytes)
         self._launch(stream, *grid, words)
 
-    def _allow(self, dynamic: int, most: int) -> None:
-        """Allow launches to ask for all shared memory that is not static. Threads may do so at once.
+    def _opt_in(self, dynamic: int, most: int) -> None:
+        """Opt in to all shared memory that is not static. Threads may do so at once.
 
         dynamic: the bytes that a launch needs; most: those of a block on the device.
         """
@@ -61,8 +62,8 @@ class LoadedKernel:
                 f"{self._name}: a block needs {static + dynamic} bytes of shared memory ({static} static, {dynamic} "
                 f"dynamic), and {self._driver.properties(self._device).name} has {most} for a block"
             )
-        self._driver.allow_shared(self._device, self._function, most - static)
-        self._allowed = most - static
+        self._driver.opt_in_shared(self._device, self._function, most - static)
+        self._most_dynamic = most - static
 
     def _launch(
         self, stream: CudaStream, blocks: Dim3, threads: Dim3, shared_bytes: int, words: tuple[int, ...]

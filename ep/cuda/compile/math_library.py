@@ -10,33 +10,33 @@ from functools import cache
 
 import numpy as np
 
-from ep.common.functor.math_library import ELEMENTARY, REAL_TYPES, Function, MathLibrary
+from ep.common.functor.math_library import ELEMENTARY, REAL_TYPES, Function, MathLibrary, ScalarType
 from ep.cuda.compile.integer_division import OVERRIDES
 from ep.cuda.compile.narrow_math import NARROW_OVERRIDES
 from ep.cuda.compile.numba_cuda import device_function, libdevice
 
 
-def _libdevice(real_type: type[np.generic]) -> dict[str, Function]:
+def _libdevice(real_type: ScalarType) -> dict[str, Function]:
     suffix = "f" if real_type is np.float32 else ""
     return {name: getattr(libdevice, name + suffix) for name in ELEMENTARY}
 
 
 @cache
-def higher(scalar_type: type[np.generic]) -> Function:
+def higher(scalar_type: ScalarType) -> Function:
     """Return f(top, x): the larger one of a maximum and an element; NaN is not larger."""
     if scalar_type is np.float32:
         return libdevice.fmaxf  # type: ignore[no-any-return]  # one instruction
-    return device_function(lambda top, x: x if x > top else top)  # type: ignore[no-any-return]
+    return device_function(lambda top, x: x if x > top else top)
 
 
 @cache
-def cuda_math_library(scalar_type: type[np.generic], is_narrow: bool = False) -> MathLibrary:
+def cuda_math_library(scalar_type: ScalarType, is_narrow: bool = False) -> MathLibrary:
     """Return the library for arithmetic in `scalar_type`, the same object at every call.
 
     is_narrow: whether operands and results have 16 bits, so that less accurate functions are used where available.
-    Complex types get the elementary functions of their parts; integers and bool get none.
+    Complex types get the elementary functions of their parts, integers and bool only `fma` in float64.
     """
     real_type = REAL_TYPES.get(scalar_type)
-    elementary = {} if real_type is None else _libdevice(real_type)
+    elementary = {"fma": libdevice.fma} if real_type is None else _libdevice(real_type)
     overrides = OVERRIDES | NARROW_OVERRIDES if is_narrow else OVERRIDES
     return MathLibrary(scalar_type, elementary, device_function, overrides)

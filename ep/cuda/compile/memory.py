@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.functor.math_library import ScalarType
 from ep.common.stored_types import UNITS
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.instructions import DOUBLE, FLOAT, Instructions, integer_of, size_of, written, written_for
@@ -276,7 +277,7 @@ def _integer_to_odd(code: Instructions, value: Any, signed: bool) -> Any:
 
 
 @cache
-def value_reader(scalar_type: type[np.generic]) -> Any:
+def value_reader(scalar_type: ScalarType) -> Any:
     """Return `read(word0, word1)`: the number of a type of arithmetic whose bytes are the first ones of the two
     words."""
     dtype = np.dtype(scalar_type)

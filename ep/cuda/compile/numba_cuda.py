@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
@@ -14,12 +14,14 @@ import numpy as np
 from llvmlite import ir
 
 from ep.common.deferred import Deferred
+from ep.common.functor.math_library import ScalarType
 from ep.common.native.assigned_once import assigned_once_in_one_pass
 from ep.common.native.known_types import known_call_types
 from ep.common.native.lifetimes import lifetimes_where_used
 from ep.common.native.numba_function import NumbaFunction
 from ep.common.native.replaced import replaced
 from ep.common.native.wrapping import wrap
+from ep.cuda.compile.kernel_words import Shape
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.driver.packages import load_libraries, redirect_numba_cuda
 
@@ -34,12 +36,12 @@ def _older_numpy() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The 'generic' unit", DeprecationWarning)
         if removed:
-            np.row_stack = np.vstack  # type: ignore[attr-defined]
+            np.row_stack = np.vstack
         try:
             yield
         finally:
             if removed:
-                del np.row_stack  # type: ignore[attr-defined]
+                del np.row_stack
 
 
 redirect_numba_cuda()
@@ -82,43 +84,43 @@ def _intrinsic(typed: Callable[..., Any]) -> NumbaFunction:
     return NumbaFunction(typed, types, make_intrinsic_template)
 
 
-@_on_device  # type: ignore[untyped-decorator]
-def thread_index():
+@_on_device
+def thread_index() -> Any:
     """Return the number of the calling thread in its grid."""
     return cuda.grid(1)
 
 
-@_on_device  # type: ignore[untyped-decorator]
-def num_threads():
+@_on_device
+def num_threads() -> Any:
     """Return the number of threads in the grid."""
     return cuda.gridsize(1)
 
 
-@_on_device  # type: ignore[untyped-decorator]
-def thread_of_block():
+@_on_device
+def thread_of_block() -> Any:
     """Return the number of the calling thread in its block, along the first axis."""
     return cuda.threadIdx.x
 
 
-@_on_device  # type: ignore[untyped-decorator]
-def block_of_grid():
+@_on_device
+def block_of_grid() -> Any:
     """Return the numbers of the calling thread's block, along the three axes of the grid."""
     return cuda.blockIdx.x, cuda.blockIdx.y, cuda.blockIdx.z
 
 
-@_on_device  # type: ignore[untyped-decorator]
-def blocks_of_grid():
+@_on_device
+def blocks_of_grid() -> Any:
     """Return how many blocks the grid has along its three axes."""
     return cuda.gridDim.x, cuda.gridDim.y, cuda.gridDim.z
 
 
-@_on_device  # type: ignore[untyped-decorator]
-def barrier():
+@_on_device
+def barrier() -> None:
     """Wait for all threads of the block, each of which must call it."""
     cuda.syncthreads()
 
 
-def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
+def shared_array(count: int, scalar_type: ScalarType) -> Any:
     """Return a function of no arguments: an array of `count` numbers in the block's shared memory.
 
     Each call that is written in a kernel gives another array. count: 0 for as many as the launch's `shared_bytes` hold;
@@ -126,7 +128,7 @@ def shared_array(count: int, scalar_type: type[np.generic]) -> Any:
     """
     element, alignment = from_dtype(np.dtype(scalar_type)), None if count else PACK_BYTES
 
-    def array():
+    def array() -> Any:
         return cuda.shared.array(count, element, alignment)
 
     # a function may not return an array, unless it is inlined before that is checked
@@ -226,14 +228,22 @@ def next_index(typing_context: Any, index: Any, step: Any) -> Any:
     return types.int64(types.int64, types.int64), generate
 
 
-def compile_kernel(kernel: Callable[..., None], num_words: int, num_packed: int, cc: tuple[int, int]) -> str:
+def _argument(shape: Shape) -> Any:
+    """Return the type of an argument of a kernel, or of a field of one."""
+    if shape is None:
+        return types.int64
+    if isinstance(shape, int):
+        return types.UniTuple(types.int64, shape)
+    record, fields = shape
+    return types.NamedTuple([*map(_argument, fields)], record)
+
+
+def compile_kernel(kernel: Callable[..., None], shapes: Sequence[Shape], cc: tuple[int, int]) -> str:
     """Return the PTX of a kernel for compute capability `cc`; needs no device.
 
-    Its arguments are `num_words` int64 values and, if `num_packed` is not 0, a tuple of that many more; in PTX each is
-    a separate parameter.
+    shapes: those of its arguments. In PTX, each of their words is a separate parameter.
     """
-    packed = [types.UniTuple(types.int64, num_packed)] if num_packed else []
-    signature = types.void(*[types.int64] * num_words, *packed)
+    signature = types.void(*map(_argument, shapes))
     with (
         global_compiler_lock,
         _compiling_for(cc),

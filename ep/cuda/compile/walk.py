@@ -7,6 +7,7 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.kernel_words import Words
 from ep.cuda.compile.numba_cuda import device_function
 
 
@@ -14,7 +15,7 @@ from ep.cuda.compile.numba_cuda import device_function
 def walk(num_axes: int, num_operands: int, bits: int) -> Any:
     """Return `offsets(n, words)`: the tuple of the operands' offsets, as words, at element `n`, a word.
 
-    words: those of `plan.walk_words`. Each axis but the outermost costs a multiplication for the quotient, one for the
+    words: those of `walk_words`. Each axis but the outermost costs a multiplication for the quotient, one for the
     remainder and one for each offset that is used.
     """
     narrow, quotient, multiply_add, remainder, *_, widen = index_math(bits)
@@ -22,21 +23,14 @@ def walk(num_axes: int, num_operands: int, bits: int) -> Any:
     outermost = of_axis * (num_axes - 1)
 
     @written_out(device_function)
-    def offsets(n, words):
+    def offsets(n: int, words: Words) -> Any:
         n, places = narrow(n), tuple(narrow(0) for _ in unrolled(range(num_operands)))
         for first in unrolled(range(0, outermost, of_axis)):
-            size, multiplier, shift = (
-                words[first + num_operands],
-                words[first + num_operands + 1],
-                words[first + num_operands + 2],
-            )
+            strides, (size, multiplier, shift) = words[first:], words[first + num_operands : first + of_axis]
             row = quotient(n, narrow(multiplier), narrow(shift))
             place, n = remainder(n, row, narrow(size)), row
-            places = tuple(
-                multiply_add(place, narrow(words[first + k]), places[k]) for k in unrolled(range(num_operands))
-            )
-        return tuple(
-            widen(multiply_add(n, narrow(words[outermost + k]), places[k])) for k in unrolled(range(num_operands))
-        )
+            places = tuple(multiply_add(place, narrow(strides[k]), places[k]) for k in unrolled(range(num_operands)))
+        strides = words[outermost:]
+        return tuple(widen(multiply_add(n, narrow(strides[k]), places[k])) for k in unrolled(range(num_operands)))
 
     return offsets

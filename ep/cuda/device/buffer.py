@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from ep.common.flat_buffer import FlatBuffer
 from ep.cuda.device.slots import ArraySlots
 from ep.cuda.driver.interface import LEGACY_STREAM, Driver
 from ep.include.errors import ArgumentValueError
@@ -57,14 +58,14 @@ class Allocation(ProcessBound):
             release()
 
 
-class CudaBuffer(ArraySlots, ProcessBound):
+class CudaBuffer(ArraySlots, FlatBuffer, ProcessBound):
     """A one-dimensional piece of device memory: `address`, `nbytes`, `dtype`, and `size` elements.
 
     Slices `[a:b]` and `view(dtype)` are buffers of the same memory, which stays allocated while any of them is in use.
     Once it is freed, by `Free` or `FreeAsync` of any of them, none can be used: launches and copies raise ValueError.
     """
 
-    __slots__ = ("__weakref__", "_driver", "address", "allocation", "device_index", "dtype", "nbytes", "size")
+    __slots__ = ("__weakref__", "_driver", "address", "allocation", "device_index", "dtype", "size")
     memory: Memory | None
 
     def __init__(self, driver: Driver, memory: Memory, allocation: Allocation) -> None:
@@ -75,7 +76,6 @@ class CudaBuffer(ArraySlots, ProcessBound):
         self.address, self.size, self.dtype = memory[:3]
         self.device_index = memory[5]
         """The number of the device that the memory is on."""
-        self.nbytes: int = self.size * self.dtype.itemsize
         allocation.add(self)
 
     def live_memory(self, argument: str = "the buffer") -> Memory:
@@ -90,24 +90,8 @@ class CudaBuffer(ArraySlots, ProcessBound):
         """(size,)."""
         return (self.size,)
 
-    def view(self, dtype: Any) -> CudaBuffer:
-        """Return the same bytes as elements of another dtype; ValueError if they are not a whole number of elements."""
-        dtype = np.dtype(dtype)
-        if self.nbytes % dtype.itemsize:
-            raise ValueError(f"{self.nbytes} bytes are not a whole number of {dtype} elements")
-        return self._part(self.address, self.nbytes // dtype.itemsize, dtype)
-
-    def __getitem__(self, key: slice) -> CudaBuffer:
-        """Return elements a to b; TypeError for anything but a slice, ValueError for a step."""
-        if not isinstance(key, slice):
-            raise TypeError(f"a CudaBuffer takes slices only, not {key!r}; copy_to_host brings elements to the host")
-        start, stop, step = key.indices(self.size)
-        if step != 1:
-            raise ValueError(f"a CudaBuffer takes slices of neighbouring elements only, not {key!r}")
-        return self._part(self.address + start * self.dtype.itemsize, max(stop - start, 0), self.dtype)
-
-    def _part(self, address: int, count: int, dtype: np.dtype[Any]) -> CudaBuffer:
-        return CudaBuffer(self._driver, (address, count, dtype, *self.live_memory()[3:]), self.allocation)
+    def part(self, offset: int, size: int, dtype: np.dtype[Any]) -> CudaBuffer:
+        return CudaBuffer(self._driver, (self.address + offset, size, dtype, *self.live_memory()[3:]), self.allocation)
 
     def copy_from_host(self, array: Any, stream: Queue, *, wait: bool = True) -> None:
         """Queue a copy of an array of the same dtype and number of elements into this buffer.
@@ -116,16 +100,11 @@ class CudaBuffer(ArraySlots, ProcessBound):
         overlaps other work if `array` is in memory from `AllocPinned`.
         """
         self.live_memory()
-        array = np.asarray(array)
-        if array.dtype != self.dtype or array.size != self.size:
-            raise ArgumentValueError(
-                "array", f"holds {array.size} {array.dtype}; the buffer holds {self.size} {self.dtype}"
-            )
-        if not wait and not array.flags.c_contiguous:
+        contents = self.as_contents(array)
+        if not wait and not np.asarray(array).flags.c_contiguous:
             raise ArgumentValueError("array", "is not C-contiguous, so the copy must be waited for")
-        array = np.ascontiguousarray(array)
-        if array.nbytes:
-            self._driver.copy(self.device_index, self.address, array.ctypes.data, array.nbytes, stream.handle)
+        if contents.nbytes:
+            self._driver.copy(self.device_index, self.address, contents.ctypes.data, contents.nbytes, stream.handle)
         if wait:
             stream.Sync()
 
@@ -156,9 +135,6 @@ class CudaBuffer(ArraySlots, ProcessBound):
             # waiting for the legacy default stream includes all streams that ep makes, also destroyed ones
             "stream": stream.handle if stream and stream.handle >= 0 else LEGACY_STREAM,
         }
-
-    def __len__(self) -> int:
-        return self.size
 
     def __repr__(self) -> str:
         return f"<CudaBuffer of {self.size} {self.dtype} on cuda:{self.device_index} at {self.address:#x}>"

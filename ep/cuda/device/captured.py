@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from ep.cuda.device.allocator import Lease, MemoryBlock, capacity_of
 from ep.cuda.device.buffer import Allocation, CudaBuffer
-from ep.cuda.device.slots import HANDLE
+from ep.cuda.device.slots import StreamState
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.graphs import Copy
 from ep.cuda.driver.interface import CudaError
@@ -27,7 +27,7 @@ class CapturedStream(CudaStream):
 
     def __init__(self, home: CudaStream) -> None:
         super().__init__(home.device(), home.handle, owned=False)
-        self._state[HANDLE] = self.handle = -1  # until the capture
+        self._state[StreamState.handle] = self.handle = -1  # until the capture
         self._home = home
         self._leases: list[Any] = []
         self._free: dict[int, list[MemoryBlock]] = {}  # by capacity
@@ -39,7 +39,7 @@ class CapturedStream(CudaStream):
         """
         driver, index = self._driver, self.device_index
         graphs = driver.graphs
-        self._state[HANDLE] = self.handle = handle = graphs.create_stream(index)
+        self._state[StreamState.handle] = self.handle = handle = graphs.create_stream(index)
         try:
             graphs.begin(index, handle)
             try:
@@ -50,7 +50,7 @@ class CapturedStream(CudaStream):
                 raise
             graph, num_nodes = graphs.end(index, handle)
         finally:
-            self._state[HANDLE] = self.handle = -1
+            self._state[StreamState.handle] = self.handle = -1
             driver.destroy_stream(index, handle)
         return found, Graph(self._home, graph, num_nodes, self._leases)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ep.common.checks import as_size
+from ep.common.host.device import as_size_anywhere
 from ep.common.lazy import lazy
 from ep.cuda.device import report
 from ep.cuda.device.allocator import CachingAllocator, HomeLease, Lease
@@ -42,9 +42,9 @@ class CudaDevice(Device):
 
     def __init__(self, device_manager: DeviceManager, device_index: int) -> None:
         """Created by the device manager; the GPU is not accessed yet."""
+        super().__init__(device_manager, device_index)
         self.driver = driver()
         self.reports = ErrorReports(self.driver, device_index)
-        self._device_manager, self._index = device_manager, device_index
         self._streams = Streams(
             self.driver, device_index, self.reports, lambda handle, owned: CudaStream(self, handle, owned=owned)
         )
@@ -57,21 +57,9 @@ class CudaDevice(Device):
         """Return the properties of the GPU."""
         return self.driver.properties(self._index)
 
-    def SetAsActiveDevice(self) -> None:
-        self._device_manager.SetActiveDeviceByIndex(self._index)
-
     def Reset(self) -> None:
         self._graph_memory.collect()
         self._allocator.empty()
-
-    def device_type(self) -> DeviceType:
-        return DeviceType.kCUDA
-
-    def device_index(self) -> int:
-        return self._index
-
-    def device_manager(self) -> DeviceManager:
-        return self._device_manager
 
     # streams and events
 
@@ -112,8 +100,7 @@ class CudaDevice(Device):
     # memory
 
     def Alloc(self, options: AllocationOptions, size: int) -> CudaBuffer:
-        number = as_size(size, "size")
-        _refuse_node(options)
+        number = as_size_anywhere(options, size)
         if options.HasPinnedDevice():
             raise ArgumentValueError(
                 "pinned_device_type", f"is {options.pinned_device_type!r}; memory of a GPU is not pinned"
@@ -174,8 +161,7 @@ class CudaDevice(Device):
         release()
 
     def AllocPinned(self, options: AllocationOptions, size: int) -> Buffer:
-        number = as_size(size, "size")
-        _refuse_node(options)
+        number = as_size_anywhere(options, size)
         if options.pinned_device_type not in (None, DeviceType.kCUDA):
             raise ArgumentValueError(
                 "pinned_device_type", f"is {options.pinned_device_type!r}; a GPU pins memory for GPUs"
@@ -252,10 +238,3 @@ class _Pinned:
             "typestr": "|u1",
             "data": (address, False),
         }
-
-
-def _refuse_node(options: AllocationOptions) -> None:
-    if options.HasNumaNodeAffinity():
-        raise ArgumentValueError(
-            "numa_node_affinity", f"is {options.numa_node_affinity}; CUDA cannot place memory on a node"
-        )

@@ -1,34 +1,60 @@
-"""The slots of streams and of arrays that compiled code reads; their offsets are those of `object_layout`."""
+"""The slots of streams and of arrays, and the state of a stream, as Python writes and compiled code reads them."""
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from ep.common.native.object_layout import FIRST_SLOT, SECOND_SLOT
+from ep.common.native.fields import pointer, word
+from ep.common.native.objects import ArrayObject, Object, TupleObject
+from ep.common.native.record import Record
 
-STATE, TOKEN = FIRST_SLOT, SECOND_SLOT
-"""The slots of a stream."""
 
-MEMORY: Final = FIRST_SLOT
-"""The slot of an array."""
+class StreamState(Record):
+    """The state of a stream, for compiled launches.
 
-CALL_KEY: Final = SECOND_SLOT
-"""The next slot of an array of operators."""
+    handle: -1 after the stream was destroyed. is_owned: whether `CreateStream` made the stream. scratch, scratch_bytes,
+    scratch_in_use: the scratch memory that compiled launches may use, and whether one uses it.
+    """
 
-HANDLE, IS_OWNED, SCRATCH, SCRATCH_BYTES, SCRATCH_IN_USE = range(5)
-"""The words of a stream's state."""
+    handle = word()
+    is_owned = word()
+    scratch = word()
+    scratch_bytes = word()
+    scratch_in_use = word()
 
-NUM_STATE_WORDS: Final = 5
+
+class StreamObject(Object):
+    """A stream."""
+
+    state = pointer(ArrayObject)
+    token = word()
+
+
+class MemoryObject(TupleObject):
+    """The description of an array's memory, a tuple: see `ep.cuda.device.buffer.Memory`."""
+
+    address = word()
+    count = word()
+    dtype = word()
+    may_write = word()
+    is_contiguous = word()
+    device = word()
+    producer = word()
+
+
+class CudaArrayObject(Object):
+    """An array; the last slot is that of an array of operators."""
+
+    memory = pointer(MemoryObject)
+    call_key = word()
 
 
 class StreamSlots:
     """The base class of streams.
 
-    _state: words that compiled code reads: the handle, -1 after the stream was destroyed; whether `CreateStream` made
-        the stream; the address and the bytes of the scratch memory that compiled launches may use, and whether one
-        uses it.
+    _state: the words of a StreamState.
     _token: an object by which launches on the stream are found; no other stream ever has it, also none that CUDA gives
         the handle of this one.
     """

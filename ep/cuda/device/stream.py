@@ -7,22 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final, TypeVar
 
-import numpy as np
-
 from ep.common.checks import as_integer, as_size
 from ep.common.lazy import lazy
 from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.device_of_stream import DeviceOfStream
 from ep.cuda.device.event import check_event
-from ep.cuda.device.slots import (
-    HANDLE,
-    IS_OWNED,
-    NUM_STATE_WORDS,
-    SCRATCH,
-    SCRATCH_BYTES,
-    SCRATCH_IN_USE,
-    StreamSlots,
-)
+from ep.cuda.device.slots import StreamSlots, StreamState
 from ep.cuda.driver.current import driver
 from ep.cuda.driver.interface import LEGACY_STREAM, PER_THREAD_STREAM, CudaError
 from ep.include.allocation_options import AllocationOptions
@@ -63,8 +53,7 @@ class CudaStream(StreamSlots, Stream):
         self.order = handle
         """The handle of the stream in whose order the work is done: another one if a graph captures it for that."""
         self._token = object()
-        self._state = np.zeros(NUM_STATE_WORDS, np.int64)
-        self._state[HANDLE], self._state[IS_OWNED] = handle, owned
+        self._state = StreamState(handle=handle, is_owned=owned).words
         self._scratch: Any = None  # what keeps the scratch memory
         self._kept_bytes = 0  # of it
         self._scratch_turn = {0: True}  # empty while Python uses the memory; a dict's pop is one step for all threads
@@ -102,9 +91,6 @@ class CudaStream(StreamSlots, Stream):
         device: Any = DeviceManagerRegistry.GetDevice(DeviceType.kCUDA, device_index)
         wrapped: CudaStream = device.adopt(handle)
         return wrapped
-
-    def device_type(self) -> DeviceType:
-        return DeviceType.kCUDA
 
     def device(self) -> DeviceOfStream:
         return self._device
@@ -268,9 +254,9 @@ class CudaStream(StreamSlots, Stream):
                 self._scratch, self._kept_bytes = None, 0
                 with suppress(MemoryError):
                     more = max(size, _LEAST_KEPT)
-                    self._state[SCRATCH], self._scratch = self._device.memory_on(self, more)
+                    self._state[StreamState.scratch], self._scratch = self._device.memory_on(self, more)
                     self._kept_bytes = more
-            yield int(self._state[SCRATCH]) if alone and self._kept_bytes >= size else None
+            yield int(self._state[StreamState.scratch]) if alone and self._kept_bytes >= size else None
 
     def drop_scratch(self) -> None:
         """Free the scratch memory, unless a launch is being queued that uses it."""
@@ -284,17 +270,17 @@ class CudaStream(StreamSlots, Stream):
         taken = False
         try:
             if taken := self._scratch_turn.pop(0, False):
-                self._state[SCRATCH_BYTES] = 0  # compiled launches, which take no turn, find too little from here on
-            yield taken and not self._state[SCRATCH_IN_USE]  # by a compiled launch that began before
+                self._state[StreamState.scratch_bytes] = 0  # compiled launches take no turn: they find too little now
+            yield taken and not self._state[StreamState.scratch_in_use]  # by a compiled launch that began before
         finally:
             if taken:
-                self._state[SCRATCH_BYTES] = self._kept_bytes
+                self._state[StreamState.scratch_bytes] = self._kept_bytes
                 self._scratch_turn[0] = True
 
     def destroy(self) -> None:
         """Wait for the stream's work and destroy its resources; the stream must not be used again."""
         handle, self.handle = self.handle, -1
-        self._state[HANDLE] = -1
+        self._state[StreamState.handle] = -1
         if handle < 0:
             return
         try:

@@ -397,7 +397,7 @@ class CudaDriver(Driver):
         which = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES
         return int(self._ask(cuda.cuKernelGetAttribute, which, function, self._ask(cuda.cuDeviceGet, device)))
 
-    def allow_shared(self, device: int, function: int, size: int) -> None:
+    def opt_in_shared(self, device: int, function: int, size: int) -> None:
         cuda = self._cuda
         which = cuda.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         with self._current(device), self._not_captured():

@@ -53,7 +53,7 @@ class DeviceProperties:
     shared_bytes_per_block: int
     """The largest shared memory of a block, static and dynamic together."""
     shared_bytes_without_opt_in: int
-    """That of a kernel which was not allowed more: see `allow_shared`."""
+    """That of a kernel which has not opted in to more: see `opt_in_shared`."""
 
 
 class LaunchFunctions(NamedTuple):
@@ -273,7 +273,7 @@ class Driver(ABC):
         """Return the bytes of shared memory that each block of the function has, whatever a launch asks for."""
 
     @abstractmethod
-    def allow_shared(self, device: int, function: Any, size: int) -> None:
+    def opt_in_shared(self, device: int, function: Any, size: int) -> None:
         """Allow launches of the function to ask for `size` bytes of dynamic shared memory: CUDA's opt-in.
 
         With the static ones they may be as many as `shared_bytes_per_block`. The stream may be captured.

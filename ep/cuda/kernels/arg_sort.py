@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from ep.common.primitive.sort_keys import bits_of
+from ep.common.primitive.sort_keys import KeyWords, bits_of
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import divider
+from ep.cuda.compile.kernel_words import Divisor
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import storer
 from ep.cuda.compile.numba_cuda import (
@@ -36,18 +37,18 @@ def kernel(data_type: DataType, variant: ArgSortVariant) -> KernelSource:
 
 
 def _key_reader(bits: DataType, is_float: bool) -> Any:
-    """Return key(x, index, turn, infinity, nan): the key of an element, by the numbers of `KeyWords`."""
+    """Return key(x, index, order): the key of an element."""
     load, magnitude_bits = number_loader(bits), np.int64(np.iinfo(bits.dtype).max)
 
     @device_function
-    def key_of_integer(x, index, turn, infinity, nan):
-        return load(x, index) ^ turn
+    def key_of_integer(x: int, index: int, order: KeyWords) -> Any:
+        return load(x, index) ^ order.turn
 
     @device_function
-    def key_of_float(x, index, turn, infinity, nan):
+    def key_of_float(x: int, index: int, order: KeyWords) -> Any:
         number = load(x, index)
         magnitude = number & magnitude_bits
-        return nan if magnitude > infinity else (-magnitude if number < 0 else magnitude) ^ turn
+        return order.nan if magnitude > order.infinity else (-magnitude if number < 0 else magnitude) ^ order.turn
 
     return key_of_float if is_float else key_of_integer
 
@@ -62,7 +63,7 @@ def _find(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSour
     sharers, none, divide = BLOCK_THREADS // width, np.int64(np.iinfo(np.int64).max), divider(variant.bits)
 
     @device_function
-    def merge(all_keys, all_places, thread, key, place):
+    def merge(all_keys: Any, all_places: Any, thread: int, key: int, place: int) -> Any:
         """Return the least key of a line and its first place, in the first of the threads that share it."""
         all_keys[thread], all_places[thread] = key, place
         barrier()
@@ -77,15 +78,15 @@ def _find(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSour
             distance //= 2
         return key, place
 
-    def find(x, keys, places, turn, infinity, nan, lines, size, part, inner, multiplier, shift):
+    def find(x: int, keys: int, places: int, order: KeyWords, lines: int, size: int, part: int, inner: Divisor) -> None:
         all_keys, all_places, thread, number = new_keys(), new_places(), thread_of_block(), block_of_grid()[1]
         block, first = block_of_grid()[0], number * part
         while block * width < lines:
             line = block * width + thread % width
-            outer, column = divide(min(line, lines - 1), inner, multiplier, shift)
-            key, place, n, at = none, none, first + thread // width, outer * size * inner + column
+            outer, column = divide(min(line, lines - 1), inner)
+            key, place, n, at = none, none, first + thread // width, outer * size * inner.value + column
             while n < min(first + part, size):
-                found = key_of(x, at + n * inner, turn, infinity, nan)
+                found = key_of(x, at + n * inner.value, order)
                 if found < key or place == none:
                     key, place = found, n
                 n += sharers
@@ -96,14 +97,14 @@ def _find(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSour
                 store(places, number * lines + line, (place,))
             block += blocks_of_grid()[0]
 
-    return KernelSource(f"first_place.{bits.name}.{is_float:d}.{variant.bits}.{width}", find, 12)
+    return KernelSource(f"first_place.{bits.name}.{is_float:d}.{variant.bits}.{width}", find)
 
 
 def _merge(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
     """The kernel that finds the first of the least keys of parts; the earlier one has the earlier places."""
     load, store = number_loader(DataType.kInt64), storer(DataType.kInt64, 1)
 
-    def merge(keys, places, out, lines, parts):
+    def merge(keys: int, places: int, out: int, lines: int, parts: int) -> None:
         line, distance = thread_index(), num_threads()
         while line < lines:
             best = line
@@ -113,60 +114,54 @@ def _merge(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSou
             store(out, line, (load(places, best),))
             line = next_index(line, distance)
 
-    return KernelSource("first_place.merge", merge, 5)
+    return KernelSource("first_place.merge", merge)
 
 
 def _keys(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
-    """The kernel that writes keys line by line, as numbers whose digits have the order of the keys.
-
-    divisors: the size of a line, and the inner size, each with the numbers to divide by it.
-    """
+    """The kernel that writes keys line by line, as numbers whose digits have the order of the keys."""
     key_of, store, sign = _key_reader(bits, is_float), storer(variant.number, 1), np.int64(np.iinfo(bits.dtype).min)
     divide = divider(variant.bits)
 
-    def write_keys(x, keys, turn, infinity, nan, count, divisors):
+    def write_keys(x: int, keys: int, order: KeyWords, count: int, size: Divisor, inner: Divisor) -> None:
         i, distance = thread_index(), num_threads()
         while i < count:
-            line, n = divide(i, divisors[0], divisors[1], divisors[2])
-            outer, column = divide(line, divisors[3], divisors[4], divisors[5])
-            key = key_of(x, (outer * divisors[0] + n) * divisors[3] + column, turn, infinity, nan)
+            line, n = divide(i, size)
+            outer, column = divide(line, inner)
+            key = key_of(x, (outer * size.value + n) * inner.value + column, order)
             store(keys, i, (key ^ sign,))
             i = next_index(i, distance)
 
-    return KernelSource(f"sort_keys.{bits.name}.{is_float:d}.{variant.number.name}.{variant.bits}", write_keys, 6, 6)
+    return KernelSource(f"sort_keys.{bits.name}.{is_float:d}.{variant.number.name}.{variant.bits}", write_keys)
 
 
 def _lines(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
-    """The kernel that writes the line of each place. size: of a line, with the numbers to divide by it."""
+    """The kernel that writes the line of each place."""
     load, store, divide = number_loader(variant.number), storer(variant.number, 1), divider(variant.bits)
 
-    def write_lines(places, keys, count, size, multiplier, shift):
+    def write_lines(places: int, keys: int, count: int, size: Divisor) -> None:
         i, distance = thread_index(), num_threads()
         while i < count:
-            line, _ = divide(load(places, i), size, multiplier, shift)
+            line, _ = divide(load(places, i), size)
             store(keys, i, (line,))
             i = next_index(i, distance)
 
-    return KernelSource(f"sort_lines.{variant.number.name}.{variant.bits}", write_lines, 6)
+    return KernelSource(f"sort_lines.{variant.number.name}.{variant.bits}", write_lines)
 
 
 def _results(bits: DataType, is_float: bool, variant: ArgSortVariant) -> KernelSource:
-    """The kernel that writes the first places of each line.
-
-    divisors: the number of places, and the inner size, each with the numbers to divide by it.
-    """
+    """The kernel that writes the first places of each line."""
     load, store, divide = number_loader(variant.number), storer(DataType.kInt64, 1), divider(variant.bits)
 
-    def write_results(places, out, count, size, divisors):
+    def write_results(places: int, out: int, count: int, size: int, num_places: Divisor, inner: Divisor) -> None:
         i, distance = thread_index(), num_threads()
         while i < count:
-            line, n = divide(i, divisors[0], divisors[1], divisors[2])
-            outer, column = divide(line, divisors[3], divisors[4], divisors[5])
+            line, n = divide(i, num_places)
+            outer, column = divide(line, inner)
             place = load(places, line * size + n) - line * size
-            store(out, (outer * divisors[0] + n) * divisors[3] + column, (place,))
+            store(out, (outer * num_places.value + n) * inner.value + column, (place,))
             i = next_index(i, distance)
 
-    return KernelSource(f"sort_results.{variant.number.name}.{variant.bits}", write_results, 4, 6)
+    return KernelSource(f"sort_results.{variant.number.name}.{variant.bits}", write_results)
 
 
 _MAKERS = {

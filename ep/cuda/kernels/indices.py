@@ -34,7 +34,7 @@ def check_kernel(indices_type: DataType) -> KernelSource:
     load, report_error, as_word, is_outside = loader(indices_type, 1), _reporter(), _as_word(), _is_outside()
     code = INDEX_OUT_OF_RANGE if indices_type.dtype.kind == "i" else UNSIGNED_INDEX_OUT_OF_RANGE
 
-    def check_indices(indices, count, size, report):
+    def check_indices(indices: int, count: int, size: int, report: int) -> None:
         i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
@@ -42,7 +42,7 @@ def check_kernel(indices_type: DataType) -> KernelSource:
                 report_error(report, code, index, i, size)
             i = next_index(i, step)
 
-    return KernelSource(f"check_indices.{indices_type.name}", check_indices, 4)
+    return KernelSource(f"check_indices.{indices_type.name}", check_indices)
 
 
 @cache
@@ -54,7 +54,7 @@ def wrap_kernel(indices_type: DataType, result_type: DataType) -> KernelSource:
     load, store = loader(indices_type, 1), storer(result_type, 1)
     report_error, as_word, is_outside = _reporter(), _as_word(), _is_outside()
 
-    def wrap_indices(indices, result, count, size, report):
+    def wrap_indices(indices: int, result: Any, count: int, size: int, report: int) -> None:
         i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
@@ -65,7 +65,7 @@ def wrap_kernel(indices_type: DataType, result_type: DataType) -> KernelSource:
             store(result, i, (row,))
             i = next_index(i, step)
 
-    return KernelSource(f"wrap_indices.{indices_type.name}.{result_type.name}", wrap_indices, 5)
+    return KernelSource(f"wrap_indices.{indices_type.name}.{result_type.name}", wrap_indices)
 
 
 @cache
@@ -75,7 +75,7 @@ def clip_kernel(indices_type: DataType) -> KernelSource:
     as_word, is_outside = _as_word(), _is_outside()
     is_signed = indices_type.dtype.kind == "i"
 
-    def clip_indices(indices, result, count, last):
+    def clip_indices(indices: int, result: Any, count: int, last: int) -> None:
         i, step = thread_index(), num_threads()
         while i < count:
             index = as_word(load(indices, i)[0])
@@ -84,7 +84,7 @@ def clip_kernel(indices_type: DataType) -> KernelSource:
             store(result, i, (index,))
             i = next_index(i, step)
 
-    return KernelSource(f"clip_indices.{indices_type.name}", clip_indices, 4)
+    return KernelSource(f"clip_indices.{indices_type.name}", clip_indices)
 
 
 def kernels() -> Iterator[KernelSource]:
@@ -102,7 +102,7 @@ def kernels() -> Iterator[KernelSource]:
 def _as_word() -> Any:
     """as_word(index): an index of any type as an int64; larger ones become negative."""
 
-    def as_word(index):
+    def as_word(index: Any) -> Any:
         return np.int64(index)
 
     return device_function(as_word)
@@ -112,7 +112,7 @@ def _as_word() -> Any:
 def _is_outside() -> Any:
     """is_outside(index, size): whether an int64 is outside `0 ... size - 1`."""
 
-    def is_outside(index, size):
+    def is_outside(index: Any, size: int) -> Any:
         return index < 0 or index >= size
 
     return device_function(is_outside)
@@ -123,7 +123,7 @@ def _reporter() -> Any:
     """report_error(report, code, index, position, size): stores an error for the host, if there is room."""
     load_word, claim, store_word, publish = _words_of_the_host()
 
-    def report_error(report, code, index, position, size):
+    def report_error(report: int, code: Any, index: Any, position: int, size: int) -> None:
         if load_word(report) == NOTHING and claim(report, NOTHING, CLAIMED) == NOTHING:
             store_word(report + _WORD, index)
             store_word(report + 2 * _WORD, position)

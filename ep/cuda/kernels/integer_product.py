@@ -24,7 +24,6 @@ from ep.include.number_kind import SUMS
 
 _PITCH: Final = SIDE + 1
 """The numbers from row to row of a tile in shared memory: with SIDE, its columns would be in few banks."""
-_NUM_WORDS: Final = 12
 
 
 @cache
@@ -39,7 +38,20 @@ def kernel(data_type: DataType, transpose_a: bool, transpose_b: bool) -> KernelS
     read_a, read_b = _reader(data_type, T, transpose_a), _reader(data_type, T, transpose_b)
     load, store = loader(data_type, 1), storer(data_type, 1)
 
-    def multiply(a, b, c, m, n, k, matrices, a_step, b_step, c_step, alpha, beta):
+    def multiply(
+        a: int,
+        b: int,
+        c: int,
+        m: int,
+        n: int,
+        k: int,
+        matrices: int,
+        a_step: int,
+        b_step: int,
+        c_step: int,
+        alpha: int,
+        beta: int,
+    ) -> None:
         left, right, thread = tile_of_a(), tile_of_b(), thread_of_block()
         row, column, first_row = thread // SIDE, thread % SIDE, block_of_grid()[0] * SIDE
         matrix = block_of_grid()[2]
@@ -65,7 +77,7 @@ def kernel(data_type: DataType, transpose_a: bool, transpose_b: bool) -> KernelS
             matrix += blocks_of_grid()[2]
 
     ways = "".join("T" if transposed else "N" for transposed in (transpose_a, transpose_b))
-    return KernelSource(f"integer_product.{data_type.name}.{ways}", multiply, _NUM_WORDS)
+    return KernelSource(f"integer_product.{data_type.name}.{ways}", multiply)
 
 
 def _reader(data_type: DataType, T: Any, transposed: bool) -> Any:
@@ -78,7 +90,17 @@ def _reader(data_type: DataType, T: Any, transposed: bool) -> Any:
     load = loader(data_type, 1)
 
     @device_function
-    def read(tile, src, start, first_row, first_column, rows, columns, row, column):
+    def read(
+        tile: Any,
+        src: int,
+        start: int,
+        first_row: int,
+        first_column: int,
+        rows: int,
+        columns: int,
+        row: int,
+        column: int,
+    ) -> None:
         if transposed:
             row, column = column, row
         i, j, number = first_row + row, first_column + column, T(0)

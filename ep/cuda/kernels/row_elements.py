@@ -18,7 +18,14 @@ from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import GLOBAL, SHARED, loader, storer
 from ep.cuda.compile.numba_cuda import barrier, block_of_grid, blocks_of_grid, next_index, thread_of_block
 from ep.cuda.compile.walk import walk
-from ep.cuda.engine.reduce.row_expression_plan import RowExpressionVariant, Storage, Way, kept_areas, kept_type
+from ep.cuda.engine.reduce.row_expression_plan import (
+    RowExpressionVariant,
+    RowExpressionWords,
+    Storage,
+    Way,
+    kept_areas,
+    kept_type,
+)
 from ep.cuda.engine.reduce.row_program import ChosenElement, RowProgram
 from ep.include.data_type import DataType
 
@@ -45,13 +52,12 @@ class RowElements:
             "next_index": next_index,
             "barrier": barrier,
             "opaque": opaque,
+            "RowExpressionWords": RowExpressionWords,
             "np": np,
             "offsets": walk(variant.num_axes, max(variant.places) + 1, variant.bits),
         }
         strided = [side for side, way in enumerate(ways) if way is Way.STRIDED]
-        first = 2 * self._num_sources + len(self._results)
-        self._strides = {side: f"words[{first + k}]" for k, side in enumerate(strided)}
-        self._place = first + len(strided)
+        self._strides = {side: f"words.strides[{k}]" for k, side in enumerate(strided)}
 
     def _data_type(self, value: int) -> DataType:
         return stored_as(self._structure.data_type(value))
@@ -76,8 +82,8 @@ class RowElements:
             self._name_chosen(value)
             if self._has_elements(value + 1):
                 continue
-            yield f"r{value}, is{value} = place_of(v{value + 1}, 0, words[{2 * value + 3}])"
-            yield f"b{value} += (r{value} if is{value} else 0) * words[{2 * value + 1}]"
+            yield f"r{value}, is{value} = place_of(v{value + 1}, 0, words.sources[{2 * value + 3}])"
+            yield f"b{value} += (r{value} if is{value} else 0) * words.sources[{2 * value + 1}]"
             if not self._has_elements(value):
                 yield f"v{value} = load{value}(b{value}, 0)[0] if is{value} else zero{value}"
 
@@ -91,8 +97,8 @@ class RowElements:
         for k in range(count):
             index, place = self._at(value + 1, k, count, is_pack), self._at(value, k, count, is_pack)
             yield f"j{value} = load{value + 1}(b{value + 1}, {index})[0]"
-            yield f"r{value}, is{value} = place_of(j{value}, 0, words[{2 * value + 3}])"
-            yield f"c{value} = b{value} + (r{value} if is{value} else 0) * words[{2 * value + 1}]"
+            yield f"r{value}, is{value} = place_of(j{value}, 0, words.sources[{2 * value + 3}])"
+            yield f"c{value} = b{value} + (r{value} if is{value} else 0) * words.sources[{2 * value + 1}]"
             yield f"x{value}_{k} = load{value}(c{value}, {place})[0] if is{value} else zero{value}"
 
     def _at(self, source: int, k: int, count: int, is_pack: bool) -> str:

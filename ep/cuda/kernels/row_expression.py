@@ -17,11 +17,11 @@ from ep.common.source import digest_of, function_of
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.conversion import converter
+from ep.cuda.compile.kernel_words import num_walk_words
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.compile.math_library import higher
 from ep.cuda.compile.memory import loader, storer, value_reader
 from ep.cuda.compile.numba_cuda import shared_address
-from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import accumulator
 from ep.cuda.engine.reduce.row_expression_plan import RowExpressionVariant, Storage, Way, element_bytes, exponentials
 from ep.cuda.engine.reduce.row_program import ChosenElement, Pass, Reduced, RowProgram, Softmax
@@ -30,14 +30,14 @@ from ep.cuda.kernels.row_elements import RowElements
 from ep.cuda.kernels.row_functions import merged, merged_sums, merged_tops, of_first, softmax_parts
 
 _KERNEL: Final = """
-def rows(words):
-    rows, cols, thread = words[{rows}], words[{cols}], thread_of_block()
+def rows(words: RowExpressionWords):
+    rows, cols, thread = words.rows, words.cols, thread_of_block()
     first, step = block_of_grid()[0] * {block_rows}, blocks_of_grid()[0] * {block_rows}
     {once}
     while first < rows:  # all threads of the block together: they meet at barriers
         row = first + thread // {row_threads}
         own = cols if row < rows else 0
-        at = offsets(row if row < rows else rows - 1, words[{walk}:])
+        at = offsets(row if row < rows else rows - 1, words.walk)
         {of_row}
         first += step
 """
@@ -58,12 +58,7 @@ while e < own{width}:
 
 @cache
 def kernel(program: RowProgram, variant: RowExpressionVariant) -> KernelSource:
-    """Return the kernel of the rows of a structure.
-
-    Its words, a tuple: two for each source (its address and nothing, or the bytes of a number); the address of each
-    result; the stride of each array whose elements are a stride apart, results first; rows, cols; those of the walk
-    over rows; the address of the memory for kept values.
-    """
+    """Return the kernel of the rows of a structure."""
     return _Text(program, variant).kernel()
 
 
@@ -72,29 +67,27 @@ class _Text(RowElements):
 
     def kernel(self) -> KernelSource:
         variant = self._variant
-        num_words = self._place + 2 + num_walk_words(variant.num_axes, max(variant.places) + 1)
-        once, of_row = list(self._once(num_words)), list(self._of_row())
+        once, of_row = list(self._once()), list(self._of_row())
         text = _KERNEL.format(
-            rows=self._place,
-            cols=self._place + 1,
-            walk=self._place + 2,
             block_rows=variant.block_rows,
             row_threads=variant.row_threads,
             once="\n    ".join(once),
             of_row="\n        ".join(of_row),
         )
+        num_walk = num_walk_words(variant.num_axes, max(variant.places) + 1)
         in_memory = variant.kept is Storage.MEMORY
+        lengths = 2 * self._num_sources, len(self._results), len(self._strides), num_walk, int(in_memory)
         name = f"rows.expression.{digest_of(repr((self._structure, variant)))}{digest_of(text)}"
         function = function_of(text, "rows", __name__, self.names)
-        return KernelSource(name, function, 0, num_words + in_memory, is_contracted=True)
+        return KernelSource(name, function, lengths, is_contracted=True)
 
     # values that are the same for all rows
 
-    def _once(self, num_words: int) -> Iterator[str]:
+    def _once(self) -> Iterator[str]:
         for value, way in enumerate(self._source_ways):
             if way is Way.NUMBER:
                 self.names[f"number{value}"] = value_reader(storage_arithmetic(self._data_type(value)))
-                yield f"v{value} = number{value}(words[{2 * value}], words[{2 * value + 1}])"
+                yield f"v{value} = number{value}(words.sources[{2 * value}], words.sources[{2 * value + 1}])"
         yield f"lane = thread % {self._variant.row_threads}"
         if not self._areas:
             return
@@ -103,7 +96,7 @@ class _Text(RowElements):
         yield f"stride = ((cols + {width - 1} >> {width.bit_length() - 1}) | 1) * {width}"
         if variant.kept is Storage.MEMORY:
             bytes_of_block = f"(stride * {variant.block_rows * sum(sizes)} + {PACK_BYTES - 1} & -{PACK_BYTES})"
-            yield f"kept = words[{num_words}] + block_of_grid()[0] * {bytes_of_block}"
+            yield f"kept = words.kept[0] + block_of_grid()[0] * {bytes_of_block}"
         else:
             self.names["shared_memory"] = shared_address()
             yield "kept = shared_memory()"
@@ -120,19 +113,19 @@ class _Text(RowElements):
             if way is Way.NUMBER:
                 continue
             size, place = self._data_type(value).itemsize, self._variant.places[side]
-            yield f"b{value} = words[{2 * value}] + at[{place}] * {size}"
+            yield f"b{value} = words.sources[{2 * value}] + at[{place}] * {size}"
             if not way.has_elements and value not in self._chosen:
                 self.names |= {f"load{value}": loader(self._data_type(value), 1), f"zero{value}": self._zero(value)}
                 # threads without a row read nothing: others may have written a result there
                 yield f"v{value} = load{value}(b{value}, 0)[0] if own > 0 else zero{value}"
         yield from self._of_chosen()
-        for part in self._program.chosen:
-            yield from self._read_one(part)
+        for chosen in self._program.chosen:
+            yield from self._read_one(chosen)
         if self._program.chosen and self._has_element_results and max(self._variant.threads) > 1:
             yield "barrier()"  # a result may be where other threads have read those elements
         for k, value in enumerate(self._results):
             size, place = self._data_type(value).itemsize, self._variant.places[k]
-            yield f"d{k} = words[{2 * self._num_sources + k}] + at[{place}] * {size}"
+            yield f"d{k} = words.results[{k}] + at[{place}] * {size}"
         for width, threads in enumerate(self._variant.threads):
             is_part = threads < self._variant.row_threads
             yield f"own{width} = own if lane < {threads} else 0" if is_part else f"own{width} = own"

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.functor.math_library import ScalarType
 from ep.common.functor.reduction import States
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
@@ -40,7 +41,7 @@ def merged(op: ReduceOp, data_type: DataType, threads: int) -> Any:
 
 
 @cache
-def merged_tops(scalar_type: type[np.generic], threads: int) -> Any:
+def merged_tops(scalar_type: ScalarType, threads: int) -> Any:
     """(state, thread) -> the maximum of a row, as a state."""
 
     larger = higher(scalar_type)
@@ -102,7 +103,7 @@ def of_first(data_type: DataType, threads: int, row_threads: int) -> Callable[..
         stored = as_data_type(np.dtype(storage_arithmetic(data_type)))
         load, store = loader(stored, 1, space=SHARED), storer(stored, 1, space=SHARED)
 
-        def share(number, thread):
+        def share(number: int, thread: int) -> Any:
             memory, row = merge_memory(), thread // row_threads
             if thread % row_threads == 0:
                 store(memory, row, (number,))
@@ -111,15 +112,15 @@ def of_first(data_type: DataType, threads: int, row_threads: int) -> Callable[..
             barrier()
             return number
 
-        return device_function(share)  # type: ignore[no-any-return]
+        return device_function(share)
     # several warps have it already
     masks = tuple(1 << k for k in range(row_threads.bit_length() - 1)) if row_threads <= WARP_THREADS else ()
 
     @written_out(device_function)
-    def first(number, thread):
+    def first(number: int, thread: int) -> Any:
         for mask in unrolled(masks):
             other = shuffle_xor(number, mask)
             number = other if thread & mask else number
         return number
 
-    return first  # type: ignore[no-any-return]
+    return first

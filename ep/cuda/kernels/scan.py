@@ -6,10 +6,11 @@ The sums of parts are written first, then scanned, and each part begins with the
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import divider
+from ep.cuda.compile.kernel_words import Divisor
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
@@ -27,20 +28,19 @@ from ep.cuda.engine.reduce.scan_plan import ITEMS, TILE, ScanVariant, Step
 from ep.include.data_type import DataType
 
 _SUMS, _FROM_SUMS = Step.SUMS.value, Step.FROM_SUMS.value
-_NUM_WORDS: Final = 11
 
 
 @cache
 def kernel(variant: ScanVariant) -> KernelSource:
-    """Return the kernel (src, dst, sums, lines, size, part, to_end, step, inner, multiplier, shift).
+    """Return the kernel (src, dst, sums, lines, size, part, to_end, step, inner).
 
     size, part: the elements of a line, and of a part of it, which is the second number of a block. step: see `Step`.
-    inner: the distance between elements, with the numbers to divide by it.
+    inner: the distance between elements.
     """
     stored, carried, is_sum, by_rows, bits = variant
     made = _rows(stored, carried) if by_rows else _columns(stored, carried, is_sum, bits)
     name = f"scan.{'sum' if is_sum else 'prod'}.{'rows' if by_rows else f'columns{bits}'}"
-    return KernelSource(f"{name}.{stored.name}.{carried.name}", made, _NUM_WORDS, is_contracted=True)
+    return KernelSource(f"{name}.{stored.name}.{carried.name}", made, is_contracted=True)
 
 
 def _columns(stored: DataType, carried: DataType, is_sum: bool, bits: int) -> Any:
@@ -48,16 +48,26 @@ def _columns(stored: DataType, carried: DataType, is_sum: bool, bits: int) -> An
     (T, load, store, load_sum, store_sum), divide = _memory(stored, carried), divider(bits)
 
     @device_function
-    def combined(a, b):
+    def combined(a: Any, b: Any) -> Any:
         return T(a + b) if is_sum else T(a * b)
 
-    def scan_columns(src, dst, sums, lines, size, part, to_end, step, inner, multiplier, shift):
+    def scan_columns(
+        src: int,
+        dst: int,
+        sums: int,
+        lines: int,
+        size: int,
+        part: int,
+        to_end: int,
+        step: int,
+        inner: Divisor,
+    ) -> None:
         line, distance, number = thread_index(), num_threads(), block_of_grid()[1]
-        first, by = number * part, -inner if to_end else inner
+        first, by = number * part, -inner.value if to_end else inner.value
         end = min(first + part, size)
         while line < lines:
-            outer, column = divide(line, inner, multiplier, shift)
-            at = (outer * size + (size - 1 - first if to_end else first)) * inner + column
+            outer, column = divide(line, inner)
+            at = (outer * size + (size - 1 - first if to_end else first)) * inner.value + column
             carry = load(src, at)
             if step == _FROM_SUMS and number > 0:
                 carry = combined(load_sum(sums, (number - 1) * lines + line), carry)
@@ -80,7 +90,7 @@ def _rows(stored: DataType, carried: DataType) -> Any:
     neutral, numbers = T(-0.0 if carried.dtype.kind == "f" else 0), shared_array(BLOCK_THREADS, T)
 
     @device_function
-    def sum_before(memory, own, thread):
+    def sum_before(memory: Any, own: Any, thread: int) -> Any:
         """Return the sum of the threads before this one, and of all."""
         distance = 1
         memory[thread] = own
@@ -96,11 +106,11 @@ def _rows(stored: DataType, carried: DataType) -> Any:
         return before, total
 
     @device_function
-    def item(src, at, by, k, count):
+    def item(src: int, at: int, by: int, k: int, count: int) -> Any:
         return load(src, at + k * by) if k < count else neutral
 
     @device_function
-    def sums_of_items(src, at, by, count):
+    def sums_of_items(src: int, at: int, by: int, count: int) -> Any:
         """Return the sums of a thread's first one, two, three and four items; those beyond the part count nothing."""
         a = item(src, at, by, 0, count)
         b = T(a + item(src, at, by, 1, count))
@@ -108,11 +118,21 @@ def _rows(stored: DataType, carried: DataType) -> Any:
         return a, b, c, T(c + item(src, at, by, 3, count))
 
     @device_function
-    def write_items(dst, at, by, count, carry, found):
+    def write_items(dst: int, at: int, by: int, count: int, carry: Any, found: Any) -> None:
         for k in range(min(ITEMS, count)):
             store(dst, at + k * by, T(carry + found[k]))
 
-    def scan_rows(src, dst, sums, lines, size, part, to_end, step, inner, multiplier, shift):
+    def scan_rows(
+        src: int,
+        dst: int,
+        sums: int,
+        lines: int,
+        size: int,
+        part: int,
+        to_end: int,
+        step: int,
+        inner: Divisor,
+    ) -> None:
         memory, thread, line, number = numbers(), thread_of_block(), block_of_grid()[0], block_of_grid()[1]
         parts, by = blocks_of_grid()[1], -1 if to_end else 1
         while line < lines:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Final
 
 from llvmlite import ir
@@ -12,7 +12,9 @@ from ep.common.native.emitted import emitted
 from ep.common.native.jit import OPTIONS
 from ep.common.native.machine_code import function_addresses
 from ep.common.native.on_demand import types
+from ep.common.native.pointer_code import PointerValue
 from ep.cuda.compile.kernel_cache import CACHE
+from ep.cuda.launch.layout import KnownKernel
 
 _WORD: Final = ir.IntType(64)
 _INT: Final = ir.IntType(32)
@@ -21,20 +23,29 @@ statistics: Final = Statistics()
 
 
 def compile_function(name: str, function: Callable[..., int], num_words: int) -> int:
-    """Return the address of `function` as a C function of `num_words` int64 arguments that returns an int64.
+    """Return the address of `function` as a C function of `num_words` words that returns an int64.
 
     name: for the kernel cache.
     """
 
-    def compiled() -> Iterator[tuple[Any, list[str]]]:
+    def compiled(file_name: str | None) -> tuple[Any, list[str], bytes]:
         from numba.core.ccallback import CFunc
 
-        made = CFunc(function, ((types.int64,) * num_words, types.int64), {}, {"nopython": True, **OPTIONS})
-        result = made._compile_uncached()
-        result.library._ensure_finalized()
-        yield result.library, [result.fndesc.llvm_cfunc_wrapper_name]
+        from ep.common.native.pointers import argument_types
 
-    return function_addresses(CACHE, statistics, name, function, f"function of {num_words}", compiled)[0]
+        made: Any = CFunc(function, (argument_types(function), types.int64), {}, OPTIONS)
+        result = made._compile_uncached()
+        library = result.library
+        library._ensure_finalized()
+        code = library.codegen._tm.emit_object(library._final_module)
+        return library, [result.fndesc.llvm_cfunc_wrapper_name], code
+
+    def documented() -> tuple[int, ...]:
+        from ep.common.native.documented_functions import c_function
+
+        return (c_function(function, types.int64),)
+
+    return function_addresses(CACHE, statistics, name, function, f"function of {num_words}", compiled, documented)[0]
 
 
 def _call(builder: Any, address: Any, *arguments: Any) -> Any:
@@ -69,10 +80,8 @@ def call_attribute(builder: Any, function: Any, value: Any, attribute: Any, addr
 
 @emitted("int64")
 def call_launch(builder: Any, function: Any, kernel: Any, stream: Any, parameters: Any) -> Any:
-    """Call cuLaunchKernel. kernel: the address of its first seven arguments after the function, and that before."""
-    words = [
-        builder.load(builder.gep(builder.inttoptr(kernel, _WORD.as_pointer()), [_WORD(place)]), align=8)
-        for place in range(8)
-    ]
-    numbers = [builder.trunc(word, _INT) for word in words[1:]]
-    return _call(builder, function, words[0], *numbers, stream, parameters, _WORD(0))
+    """Call cuLaunchKernel. kernel: the address of a `KnownKernel`."""
+    arguments = PointerValue(builder, KnownKernel, kernel)
+    sizes = *(arguments.grid[k] for k in range(3)), *(arguments.block[k] for k in range(3)), arguments.shared_bytes
+    numbers = [builder.trunc(size, _INT) for size in sizes]
+    return _call(builder, function, arguments.function, *numbers, stream, parameters, _WORD(0))

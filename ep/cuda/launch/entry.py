@@ -11,9 +11,10 @@ from functools import cache
 from typing import Any
 
 from ep.common.native.equality import are_equal
+from ep.common.native.fields import Int64
 from ep.common.native.forward import call_method
 from ep.common.native.jit import jit
-from ep.common.native.object_layout import DATA, TUPLE_ITEMS, TUPLE_LENGTH, TYPE
+from ep.common.native.objects import ArrayObject, Object, TupleObject
 from ep.common.native.python_calls import (
     acquire_gil,
     add_reference,
@@ -26,102 +27,70 @@ from ep.common.native.python_calls import (
     release_gil,
 )
 from ep.common.native.python_function import doc_of_method, python_method
-from ep.common.native.words import load_word, stack_words, store_word
-from ep.cuda.device.slots import (
-    HANDLE,
-    MEMORY,
-    SCRATCH,
-    SCRATCH_IN_USE,
-    STATE,
-    TOKEN,
-)
-from ep.cuda.device.slots import SCRATCH_BYTES as SCRATCH_THERE
+from ep.cuda.device.slots import CudaArrayObject, StreamObject, StreamState
 from ep.cuda.launch.check import find_addresses, is_not_captured
 from ep.cuda.launch.code import call_driver, call_launch, compile_function
 from ep.cuda.launch.layout import (
-    ADAPTERS,
-    ANY_ARRAY,
-    ARRAY_TYPE,
-    BUFFER_TYPE,
-    CONTEXT,
-    FIRST_OPERAND,
-    FLOAT_TYPE,
-    FUNCTION,
-    GET_CONTEXT,
-    INT_TYPE,
-    KNOWN,
-    LAUNCH_KERNEL,
     MAX_ARGUMENTS,
     MAX_ARRAYS,
     MAX_PARAMETERS,
-    NO_OPERAND,
-    NONE,
-    NUM_KERNELS,
-    NUM_PARAMETERS,
-    OF_SCRATCH,
-    PARAMETERS,
-    POP_CONTEXT,
-    PUSH_CONTEXT,
-    SCRATCH_BYTES,
-    SHARED,
-    STREAM_TYPE,
-    TUPLE_TYPE,
-    WORDS,
-    WRITTEN,
+    Addresses,
+    KnownKernel,
+    KnownLaunch,
+    LaunchedObject,
+    Parameter,
+    PrimitiveWords,
+    SharedWords,
 )
 
-_ADDRESSES = FIRST_OPERAND + MAX_ARRAYS
 _LAST_DEFAULT_STREAM = 2  # handles up to this one belong to the current context
 _REFUSED_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT
 _REFUSED_HANDLE = 400
 
 
 @jit
-def _queue(kernels, num_kernels, addresses, stream, shared):
+def _queue(kernel: KnownKernel, num_kernels: int, addresses: Addresses, stream: int, shared: SharedWords) -> int:
     """Queue the kernels of a launch; return the result of the driver, which is 0 if all were queued."""
-    words, pointers = stack_words(MAX_PARAMETERS), stack_words(MAX_PARAMETERS)
-    kernel, function = kernels, load_word(shared, LAUNCH_KERNEL)
+    bases = Int64.at(addresses)
+    words, pointers = Int64.array_on_stack(MAX_PARAMETERS), Int64.array_on_stack(MAX_PARAMETERS)
     for _ in range(num_kernels):
-        place, number = kernel + 8 * PARAMETERS, load_word(kernel, NUM_PARAMETERS)
-        for parameter in range(number):
-            store_word(words, parameter, load_word(addresses, load_word(place, 0)) + load_word(place, 1))
-            store_word(pointers, parameter, words + 8 * parameter)
-            place += 16
-        result = call_launch(function, kernel + 8 * FUNCTION, stream, pointers)
+        parameters, number = Parameter.at(kernel[1]), kernel.num_parameters
+        for k in range(number):
+            words[k] = bases[parameters[k].base] + parameters[k].number
+            pointers[k] = words + 8 * k
+        result = call_launch(shared.launch_kernel, kernel, stream, pointers)
         if result != 0:
             return result
-        kernel = place
+        kernel = KnownKernel.at(parameters[number])
     return 0
 
 
 @jit
-def _enter(context, shared):
+def _enter(context: int, shared: SharedWords) -> int:
     """Make a context the current one, unless it is; return whether this must be undone, or -1 after an error."""
-    current = stack_words(1)
-    store_word(current, 0, 0)
-    if call_driver(load_word(shared, GET_CONTEXT), current) == 0 and load_word(current, 0) == context:
+    current = Int64.array_on_stack(1)
+    current[0] = 0
+    if call_driver(shared.get_context, current) == 0 and current[0] == context:
         return 0
-    return 1 if call_driver(load_word(shared, PUSH_CONTEXT), context) == 0 else -1
+    return 1 if call_driver(shared.push_context, context) == 0 else -1
 
 
 @jit
-def _leave(shared):
-    call_driver(load_word(shared, POP_CONTEXT), stack_words(1))
+def _leave(shared: SharedWords) -> None:
+    call_driver(shared.pop_context, Int64.array_on_stack(1))
 
 
 @jit
-def _queue_in_context(record, kernels, addresses, stream, shared):
+def _queue_in_context(
+    launch: KnownLaunch, kernels: KnownKernel, addresses: Addresses, stream: int, shared: SharedWords
+) -> bool:
     """Queue the kernels of a launch in its context; return whether all were queued."""
-    number, context, needs_scratch = (
-        load_word(record, NUM_KERNELS),
-        load_word(record, CONTEXT),
-        load_word(record, SCRATCH_BYTES) != 0,
-    )
+    number, needs_scratch = launch.num_kernels, launch.scratch_bytes != 0
     if stream > _LAST_DEFAULT_STREAM and not needs_scratch:
         result = _queue(kernels, number, addresses, stream, shared)
         if result != _REFUSED_CONTEXT and result != _REFUSED_HANDLE:
             return result == 0
-    entered = _enter(context, shared)
+    entered = _enter(launch.context, shared)
     if entered < 0:
         return False
     # memory of a graph is not the stream's scratch memory
@@ -134,79 +103,76 @@ def _queue_in_context(record, kernels, addresses, stream, shared):
 
 
 @jit
-def _launch(record, memories, stream_state, shared):
+def _launch(launch: KnownLaunch, memories: Int64, stream: StreamState, shared: SharedWords) -> bool:
     """Check the arrays of a call against a known launch, and queue it; return whether it is done."""
-    addresses = stack_words(_ADDRESSES)
-    kernels = find_addresses(record, memories, stream_state, shared, addresses)
+    addresses = Addresses.on_stack()
+    kernels = KnownKernel.at(find_addresses(launch, memories, stream, shared, addresses))
     if kernels == 0:
         return False
-    needed, stream = load_word(record, SCRATCH_BYTES), load_word(stream_state, HANDLE)
+    needed, handle = launch.scratch_bytes, stream.handle
     if needed != 0:
-        if load_word(stream_state, SCRATCH_THERE) < needed or load_word(stream_state, SCRATCH_IN_USE) != 0:
+        if stream.scratch_bytes < needed or stream.scratch_in_use != 0:
             return False
-        store_word(stream_state, SCRATCH_IN_USE, 1)
-    store_word(addresses, NO_OPERAND, 0)
-    store_word(addresses, OF_SCRATCH, load_word(stream_state, SCRATCH))
+        stream.scratch_in_use = 1
+    addresses.nothing, addresses.scratch = 0, stream.scratch
     thread = release_gil()  # a full queue waits for the device, and that perhaps for a function of Python
-    done = _queue_in_context(record, kernels, addresses, stream, shared)
+    done = _queue_in_context(launch, kernels, addresses, handle, shared)
     acquire_gil(thread)
     if needed != 0:
-        store_word(stream_state, SCRATCH_IN_USE, 0)
+        stream.scratch_in_use = 0
     return done
 
 
 @jit
-def _is_call_of(keys, args, num_keys, shared):
+def _is_call_of(keys: TupleObject, args: Int64, num_keys: int, shared: SharedWords) -> bool:
     """Return whether a known launch has the arguments of a call."""
-    any_array, int_type = load_word(shared, ANY_ARRAY), load_word(shared, INT_TYPE)
-    float_type, tuple_type = load_word(shared, FLOAT_TYPE), load_word(shared, TUPLE_TYPE)
+    float_type, tuple_type, int_type = shared.float_type, shared.tuple_type, shared.int_type
     for argument in range(1, num_keys):
-        given, kept = load_word(args, argument), load_word(keys + TUPLE_ITEMS, argument)
-        if kept != any_array and not are_equal(given, kept, float_type, tuple_type, int_type):
+        given, kept = args[argument], keys.items[argument]
+        if kept != shared.any_array and not are_equal(given, kept, float_type, tuple_type, int_type):
             return False
     return True
 
 
 @jit
-def _launch_known(primitive, keys, args, num_keys, memories, stream_state, shared):
+def _launch_known(
+    primitive: LaunchedObject, keys: int, args: Int64, num_keys: int, memories: Int64, stream: StreamState,
+    shared: SharedWords,
+) -> bool:  # fmt: skip
     """Look a launch up by its keys, check it and do it; return whether it is done."""
-    known = load_word(primitive + KNOWN, 0)
+    known = primitive.known
     if known == 0:
         return False
     add_reference(known)  # hashing and comparing may run any code
-    found = look_up(known, keys)
+    found = TupleObject.at(look_up(known, keys))
     if found == 0:
         clear_error()  # an unhashable argument
         drop_reference(known)
         return False
     add_reference(found)
     drop_reference(known)
-    done, number = False, load_word(found + TUPLE_LENGTH, 0)
-    for place in range(number):
+    done = False
+    for place in range(found.length):
         if not done:
-            launch = load_word(found + TUPLE_ITEMS, place)
-            record = load_word(load_word(launch + TUPLE_ITEMS, 0) + DATA, 0)
-            if _is_call_of(load_word(launch + TUPLE_ITEMS, 1), args, num_keys, shared):
-                done = _launch(record, memories, stream_state, shared)
+            launch = TupleObject.at(found.items[place]).items
+            if _is_call_of(TupleObject.at(launch[1]), args, num_keys, shared):
+                done = _launch(KnownLaunch.at(ArrayObject.at(launch[0]).data), memories, stream, shared)
     drop_reference(found)
     return done
 
 
 @jit
-def _memory(argument, shared):
+def _memory(argument: CudaArrayObject, shared: SharedWords) -> int:
     """Return the description of the memory of an array, as a new reference; 0 for another object, -1 for no memory."""
-    kind = load_word(argument + TYPE, 0)
-    if kind == load_word(shared, BUFFER_TYPE) or kind == load_word(shared, ARRAY_TYPE):
-        memory = load_word(argument + MEMORY, 0)
-        if memory == 0:
+    kind = argument.type
+    if kind == shared.buffer_type or kind == shared.array_type:
+        if argument.memory == 0:
             return -1
-        add_reference(memory)
-        return memory
-    if kind == load_word(shared, INT_TYPE) or kind == load_word(shared, TUPLE_TYPE):
+        add_reference(argument.memory)
+        return argument.memory + 0
+    if kind == shared.int_type or kind == shared.tuple_type or kind == shared.float_type or argument == shared.none:
         return 0
-    if kind == load_word(shared, FLOAT_TYPE) or argument == load_word(shared, NONE):
-        return 0
-    adapter = look_up(load_word(shared, ADAPTERS), kind)
+    adapter = look_up(shared.adapters, kind)
     if adapter == 0:
         clear_error()
         return 0
@@ -214,74 +180,72 @@ def _memory(argument, shared):
     if memory == 0:
         clear_error()  # Launch in Python raises it again
         return -1
-    if load_word(memory + TYPE, 0) != load_word(shared, TUPLE_TYPE):
+    if Object.at(memory).type != shared.tuple_type:
         drop_reference(memory)
         return -1
     return memory
 
 
 @jit
-def _is_done(primitive, shared, args, num_args, names):
+def _is_done(primitive: LaunchedObject, shared: SharedWords, args: Int64, num_args: int, names: TupleObject) -> bool:
     """Return whether a launch is known, and has therefore been queued."""
     num_keys, num_names = num_args, 0
     if names != 0:
-        num_names = load_word(names + TUPLE_LENGTH, 0)
+        num_names = names.length
         num_keys += num_names
     if num_args == 0 or num_keys > MAX_ARGUMENTS:
         return False
-    stream = load_word(args, 0)
-    if load_word(stream + TYPE, 0) != load_word(shared, STREAM_TYPE) or load_word(stream + STATE, 0) == 0:
+    stream = StreamObject.at(args[0])
+    if stream.type != shared.stream_type or stream.state == 0:
         return False
-    stream_state = load_word(load_word(stream + STATE, 0) + DATA, 0)
-    keys = new_tuple(num_keys + 1)
+    state = StreamState.at(stream.state.data)
+    keys = TupleObject.at(new_tuple(num_keys + 1))
     if keys == 0:
         clear_error()
         return False
-    memories, num_arrays, complete = stack_words(MAX_ARRAYS), 0, True
+    memories, num_arrays, complete = Int64.array_on_stack(MAX_ARRAYS), 0, True
     for place in range(num_keys + 1):
-        key = names if num_names > 0 else load_word(shared, NONE)
+        key = names + 0 if num_names > 0 else shared.none
         if place == 0:
-            key = load_word(stream + TOKEN, 0)
+            key = stream.token
         elif place < num_keys:
-            key = load_word(args, place)
-            memory = _memory(key, shared) if complete else 0
+            key = args[place]
+            memory = _memory(CudaArrayObject.at(key), shared) if complete else 0
             if memory != 0:
-                key = load_word(shared, ANY_ARRAY)
+                key = shared.any_array
             if memory == -1 or (memory != 0 and num_arrays == MAX_ARRAYS):
                 complete = False
             if memory > 0 and num_arrays < MAX_ARRAYS:
-                store_word(memories, num_arrays, memory)
+                memories[num_arrays] = memory
                 num_arrays += 1
             elif memory > 0:
                 drop_reference(memory)
         add_reference(key)
-        store_word(keys + TUPLE_ITEMS, place, key)
-    done = complete and _launch_known(primitive, keys, args, num_keys, memories, stream_state, shared)
+        keys.items[place] = key
+    done = complete and _launch_known(primitive, keys, args, num_keys, memories, state, shared)
     for array in range(num_arrays):
-        drop_reference(load_word(memories, array))
+        drop_reference(memories[array])
     drop_reference(keys)
     return done
 
 
-def _method(primitive, args, num_args, names):
-    words = load_word(primitive + WORDS, 0)
-    if words == 0:
+def _method(primitive: LaunchedObject, args: Int64, num_args: int, names: TupleObject) -> Any:
+    if primitive.words == 0:
         bad_argument()  # __init__ has not been called
         return 0
-    state = load_word(words + DATA, 0)
-    shared, written = load_word(state, SHARED), load_word(state, WRITTEN)
+    words = PrimitiveWords.at(primitive.words.data)
+    shared = words.shared
     if shared != 0 and _is_done(primitive, shared, args, num_args, names):
-        none = load_word(shared, NONE)
-        add_reference(none)
-        return none
-    return call_method(written, primitive, args, num_args, names)
+        add_reference(shared.none)
+        return shared.none
+    return call_method(words.written, primitive, args, num_args, names)
 
 
 def install(of: type[Any], forward: Any) -> None:
     """Replace the Launch of a class, which `launched` has marked, by a compiled method."""
     if forward.to is forward.python:
         method = python_method(of, "Launch", _compiled(), doc_of_method("Launch", forward.written))
-        of.Launch = method  # type: ignore[attr-defined]
+        of.Launch = method
         forward.to = method
 
 

@@ -13,11 +13,12 @@ import numpy as np
 from ep.common.bounded_cache import KEPT, BoundedCache
 from ep.common.compiling import compiling
 from ep.common.lazy import once
-from ep.common.native.object_layout import data_address, why_unknown
+from ep.common.native.object_layout import why_unknown
 from ep.common.primitive.signature import Signature
+from ep.common.primitive.sized_launches import SizedLaunch
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
-from ep.cuda.launch import layout
+from ep.cuda.launch.layout import PrimitiveWords, SharedWords
 from ep.cuda.launch.recording import LaunchRecording
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
@@ -32,6 +33,7 @@ _PER_CALL: Final = 8
 
 _VALUES: Final = frozenset((int, float, bool, str, type(None), DataType, *(type(one.dtype) for one in DataType)))
 """The types of arguments that are compared by value, or of which each value is one object."""
+_NUMBERS: Final = frozenset(one.dtype.type for one in DataType)
 
 
 class ArrayTypes:
@@ -69,7 +71,7 @@ class Launched:
     _known: the launches, in tuples, by their keys: the stream's token, the arguments of Launch with ANY_ARRAY for each
         array, and the names of keyword arguments. Each launch is a tuple of its words and its key.
     _seen: the number of launches recorded for each key of the launches so far.
-    _words: see `layout.WRITTEN`.
+    _words: those of a `layout.PrimitiveWords`.
     """
 
     __slots__ = ("_known", "_seen", "_words")  # sorted by name, which is the order in memory
@@ -84,15 +86,16 @@ class Launched:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if issubclass(cls, SizedLaunch) and cls._forward is None:
+            cls.Launch = launched(cls.Launch)
         forward = getattr(cls.__dict__.get("Launch"), "forward", None)
         if forward is not None:
             cls._forward = cls, forward
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)
-        made._known, made._seen, made._words = {}, BoundedCache(), np.zeros(layout.NUM_WORDS, np.int64)
-        if cls._forward:
-            made._words[layout.WRITTEN] = id(cls._forward[1].python)
+        written = id(cls._forward[1].python) if cls._forward else 0
+        made._known, made._seen, made._words = {}, BoundedCache(), PrimitiveWords(written=written).words
         return made
 
     @abstractmethod
@@ -102,6 +105,9 @@ class Launched:
     def _launch_new(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Do a launch in Python; record it if its like was done before, so that compiled code does the next."""
         assert self._forward
+        if not _NUMBERS.isdisjoint(map(type, args)):  # keys have numbers of Python
+            self._forward[0].Launch(self, *[one.item() if type(one) in _NUMBERS else one for one in args], **kwargs)
+            return
         written = self._forward[1].written
         key = self._key_of_call(args, kwargs) if can_know() else None
         if key is None:
@@ -163,10 +169,10 @@ class Launched:
 
             entry.install(*self._forward)  # type: ignore[misc]
 
-        if self._forward and not self._words[layout.SHARED] and why_unknown() is None:
+        if self._forward and not self._words[PrimitiveWords.shared] and why_unknown() is None:
             compiling(self.request, "cuda", install)  # without a device, for the kernel cache
             if can_know():
-                self._words[layout.SHARED] = shared_address(self._array_types())
+                self._words[PrimitiveWords.shared] = shared_address(self._array_types())
 
 
 @cache
@@ -177,28 +183,29 @@ def can_know() -> bool:
 
 def shared_address(arrays: ArrayTypes) -> int:
     """Return the address of the words that all primitives share."""
-    return data_address(_shared_words(arrays))
+    return _shared_words(arrays).address
 
 
 @once
-def _shared_words(arrays: ArrayTypes) -> np.ndarray[Any, Any]:
+def _shared_words(arrays: ArrayTypes) -> SharedWords:
     """Return the words that all primitives share."""
-    words = np.zeros(layout.NUM_SHARED, np.int64)
     functions = driver().launch_functions()
     assert functions is not None
-    objects = {
-        layout.STREAM_TYPE: CudaStream,
-        layout.BUFFER_TYPE: arrays.buffer,
-        layout.ARRAY_TYPE: arrays.array,
-        layout.TUPLE_TYPE: tuple,
-        layout.INT_TYPE: int,
-        layout.FLOAT_TYPE: float,
-        layout.NONE: None,
-        layout.TRUE: True,
-        layout.ADAPTERS: arrays.adapters,
-        layout.ANY_ARRAY: ANY_ARRAY,
-    }
-    for place, value in objects.items():
-        words[place] = id(value)
-    words[layout.LAUNCH_KERNEL :] = functions
-    return words
+    return SharedWords(
+        stream_type=id(CudaStream),
+        buffer_type=id(arrays.buffer),
+        array_type=id(arrays.array),
+        tuple_type=id(tuple),
+        int_type=id(int),
+        float_type=id(float),
+        none=id(None),
+        true=id(True),
+        adapters=id(arrays.adapters),
+        any_array=id(ANY_ARRAY),
+        launch_kernel=functions.cuLaunchKernel,
+        is_capturing=functions.cuStreamIsCapturing,
+        get_context=functions.cuCtxGetCurrent,
+        push_context=functions.cuCtxPushCurrent,
+        pop_context=functions.cuCtxPopCurrent,
+        pointer_attribute=functions.cuPointerGetAttribute,
+    )

@@ -7,24 +7,31 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Final
 
+from ep.common.native.fields import Fields, Int64, pointer, word, words
 from ep.common.native.jit import jit
 from ep.common.native.known_calls import Known, KnownCalls, Step, finding, known_call
-from ep.common.native.object_layout import TYPE
 from ep.common.native.python_calls import clear_error, compare
-from ep.common.native.words import load_word
-from ep.cuda.device.slots import CALL_KEY
+from ep.cuda.device.slots import CudaArrayObject, KeyedSlots
 from ep.cuda.launch.check import is_not_captured
 from ep.cuda.launch.code import as_int, compile_function
 from ep.cuda.launch.known import Launched
-from ep.cuda.launch.layout import ARRAY_TYPE
+from ep.cuda.launch.layout import SharedWords
 from ep.include.arrays import Keyed, PlannedCall
 from ep.run.loop import Loop
 from ep.run.steps import Launch
 
 _EQUAL: Final = 2  # Py_EQ
 
-SHARED, STREAM, NUM_OPERANDS, OUT_KEY, KEYS = range(5)
-"""The words by which arrays are compared. The keys of the operands are 0 for numbers."""
+
+class Compared(Fields):
+    """What arrays are compared by. stream: its handle. out_key, keys: of the result, and of the operands; 0 for a
+    number."""
+
+    shared = pointer(SharedWords)
+    stream = word()
+    num_operands = word()
+    out_key = word()
+    keys = words(0)
 
 
 class CudaCallFinder(KnownCalls):
@@ -38,7 +45,7 @@ class CudaCallFinder(KnownCalls):
         self._shared, self._stream, self._empty = shared, stream, empty
 
     def known(self, call: PlannedCall, operands: Sequence[Any]) -> Known | None:
-        loop, makers = Loop(call.plan.steps), [self._empty(shape, call.dtype) for shape in call.shapes]
+        loop, makers = Loop(call.plan.steps), [self._empty(shape, call.plan.dtype) for shape in call.plan.shapes]
         fixed = [call.arrays.stream, call.arrays, *loop.fixed]
         end = len(fixed) + len(operands) + len(makers)
         steps: list[Step] = [(make, (), end - 1 - k) for k, make in enumerate(makers)]
@@ -64,18 +71,18 @@ class CudaCallFinder(KnownCalls):
 
 def _is_free(*arrays: Any) -> bool:
     """Return whether the last array may be written, and shares no memory with the others, of which some are numbers."""
-    *operands, (begin, _, _, may_write, *_) = (one.memory for one in arrays if isinstance(one, Keyed))
+    *operands, (begin, _, _, may_write, *_) = (one.memory for one in arrays if isinstance(one, KeyedSlots))
     end = begin + arrays[-1].nbytes
     others = [(memory[0], memory[0] + memory[1] * memory[2].itemsize) for memory in operands]
     return may_write and all(end <= first or last <= begin for first, last in others)
 
 
 @jit
-def _is_like(array, key, shared):
+def _is_like(array: CudaArrayObject, key: int, shared: SharedWords) -> bool:
     """Return whether an array of operators has a key, or it is 0."""
     if key == 0:
         return True
-    found = load_word(array + CALL_KEY, 0) if load_word(array + TYPE, 0) == load_word(shared, ARRAY_TYPE) else 0
+    found = array.call_key if array.type == shared.array_type else 0
     if found == key or found == 0:
         return found != 0
     equal = compare(found, key, as_int(_EQUAL))
@@ -85,14 +92,14 @@ def _is_like(array, key, shared):
 
 
 @jit
-def _fits(of_device, operands, out):
-    shared = load_word(of_device, SHARED)
-    for place in range(load_word(of_device, NUM_OPERANDS)):
-        if not _is_like(load_word(operands, place), load_word(of_device, KEYS + place), shared):
+def _fits(compared: Compared, operands: Int64, out: CudaArrayObject) -> bool:
+    shared = compared.shared
+    for place in range(compared.num_operands):
+        if not _is_like(CudaArrayObject.at(operands[place]), compared.keys[place], shared):
             return False
-    if out != 0 and not _is_like(out, load_word(of_device, OUT_KEY), shared):
+    if out != 0 and not _is_like(out, compared.out_key, shared):
         return False
-    return is_not_captured(load_word(of_device, STREAM), shared)
+    return is_not_captured(compared.stream, shared)
 
 
 @cache

@@ -14,8 +14,19 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
+from ep.common.native.record import Record
 from ep.cuda.device.stream import CudaStream
-from ep.cuda.launch import layout
+from ep.cuda.launch.layout import (
+    MAX_ARGUMENTS,
+    MAX_ARRAYS,
+    MAX_PARAMETERS,
+    Addresses,
+    KnownKernel,
+    KnownLaunch,
+    KnownOperand,
+    KnownPair,
+    Parameter,
+)
 from ep.include.data_type import DataType
 
 _LARGEST_MODULUS: Final = 512
@@ -50,7 +61,7 @@ class Address(int):
 
     @classmethod
     def of(cls, recording: LaunchRecording, place: int, value: int, offset: int = 0) -> Self:
-        """Return the address `value`; place: the number of its operand in the words of kernels."""
+        """Return the address `value`; place: the word of its operand in `Addresses`."""
         made = cls(value)
         made.recording, made.place, made.offset = recording, place, offset
         return made
@@ -128,7 +139,7 @@ class LaunchRecording(CudaStream):
                 self.fail()
                 return address, address
             self.operands.append(Operand(argument, data_type, num_elements, written, address))
-            return Address.of(self, layout.FIRST_OPERAND + len(self.operands) - 1, address), address
+            return Address.of(self, Addresses.operands + len(self.operands) - 1, address), address
 
         return read_traced
 
@@ -156,46 +167,65 @@ class LaunchRecording(CudaStream):
                     yield memory
             else:
                 self._scratch_bytes = size
-                yield SimpleNamespace(address=Address.of(self, layout.OF_SCRATCH, address))
+                yield SimpleNamespace(address=Address.of(self, Addresses.scratch, address))
 
     def fits(self, num_keys: int, num_arrays: int) -> bool:
         """Return whether compiled code has room for the launch."""
         most = max((len(kernel.words) for kernel in self.kernels), default=0)
         return (
-            num_keys <= layout.MAX_ARGUMENTS
-            and num_arrays <= layout.MAX_ARRAYS
-            and most <= layout.MAX_PARAMETERS
-            and len(self.operands) <= layout.MAX_ARRAYS
+            num_keys <= MAX_ARGUMENTS
+            and num_arrays <= MAX_ARRAYS
+            and most <= MAX_PARAMETERS
+            and len(self.operands) <= MAX_ARRAYS
         )
 
     def words(self, arrays: Sequence[int], pairs: Sequence[tuple[int, int]], context: int) -> np.ndarray[Any, Any]:
-        """Return the words for compiled code.
+        """Return the words for compiled code: a `KnownLaunch`, and what follows it.
 
         arrays: for each operand, its array among those of the call; pairs: those of the signature.
         """
-        pairs_words = [word for pair in pairs for word in self._pair(*pair)]
-        header = context, self.device_index, self._scratch_bytes, len(self.operands), len(pairs), len(self.kernels)
-        operands = [word for number, array in enumerate(arrays) for word in self._operand(number, array)]
-        kernels = [word for kernel in self.kernels for word in _kernel_words(kernel)]
-        return np.array([*header, *operands, *pairs_words, *kernels], np.int64)
+        launch = KnownLaunch(
+            context=context,
+            device=self.device_index,
+            scratch_bytes=self._scratch_bytes,
+            num_operands=len(self.operands),
+            num_pairs=len(pairs),
+            num_kernels=len(self.kernels),
+        )
+        operands = [self._operand(number, array) for number, array in enumerate(arrays)]
+        records = launch, *operands, *(self._pair(*pair) for pair in pairs), *_records(self.kernels)
+        return np.concatenate([record.words for record in records])
 
-    def _operand(self, number: int, array: int) -> tuple[int, ...]:
+    def _operand(self, number: int, array: int) -> KnownOperand:
         _, data_type, count, written, address = self.operands[number]
-        modulus = self._conditions.get(layout.FIRST_OPERAND + number, 1)
+        modulus = self._conditions.get(Addresses.operands + number, 1)
         modulus = max(modulus, data_type.dtype.alignment)  # as Launch demands
-        return array, id(data_type.dtype), count, int(written), modulus - 1, address % modulus
+        return KnownOperand(
+            array=array,
+            dtype=id(data_type.dtype),
+            count=count,
+            is_written=written,
+            mask=modulus - 1,
+            low_bits=address % modulus,
+        )
 
-    def _pair(self, one: int, other: int) -> tuple[int, ...]:
-        first, second = self.operands[one], self.operands[other]
-        sizes = [operand.num_elements * operand.data_type.itemsize for operand in (first, second)]
-        return one, sizes[0], other, sizes[1], int(first.address == second.address)
+    def _pair(self, first: int, second: int) -> KnownPair:
+        operands = self.operands[first], self.operands[second]
+        sizes = [operand.num_elements * operand.data_type.itemsize for operand in operands]
+        may_be_same = operands[0].address == operands[1].address
+        return KnownPair(
+            first=first, first_bytes=sizes[0], second=second, second_bytes=sizes[1], may_be_same=may_be_same
+        )
 
 
-def _kernel_words(kernel: QueuedKernel) -> Iterator[int]:
-    yield kernel.function
-    yield from (*kernel.blocks, *kernel.threads, kernel.shared_bytes, len(kernel.words))
-    for word in kernel.words:
-        if type(word) is Address:
-            yield from (word.place, word.offset)
-        else:
-            yield from (layout.NO_OPERAND, word)
+def _records(kernels: Sequence[QueuedKernel]) -> Iterator[Record]:
+    """Yield a record for each kernel, and then one for each of its parameters."""
+    for function, blocks, threads, shared_bytes, words in kernels:
+        yield KnownKernel(
+            function=function, grid=blocks, block=threads, shared_bytes=shared_bytes, num_parameters=len(words)
+        )
+        for word in words:
+            if type(word) is Address:
+                yield Parameter(base=word.place, number=word.offset)
+            else:
+                yield Parameter(base=Addresses.nothing, number=word)

@@ -2,39 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
+from ep.common.primitive.sized_launches import StridedLaunch
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.plan import MapShape, strided_shape
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_elementwise_unary import BroadcastElementwiseUnary, BroadcastElementwiseUnaryFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCUDA, keys=BROADCAST_ELEMENTWISE_UNARY)
-class BroadcastElementwiseUnaryImpl(OpPrimitive, BroadcastElementwiseUnary):
+class BroadcastElementwiseUnaryImpl(OpPrimitive, StridedLaunch, BroadcastElementwiseUnary):
     signature = signatures.BROADCAST_ELEMENTWISE_UNARY
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        src_dims: Sequence[int],
-        src: Any,
-        dst_dims: Sequence[int],
-        dst: Any,
-        src_strides: Sequence[int] | None = None,
-        dst_strides: Sequence[int] | None = None,
-    ) -> None:
-        stream, shape = check_stream(stream), self._shape(src_dims, dst_dims, src_strides, dst_strides)
-        self._launch(stream, shape, (src, dst))
+    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+        stream, shape = check_stream(stream), self._shape(*sizes)
+        self._launch(stream, shape, buffers)
 
     def _check(self, dims: tuple[Any, Any, Any, Any]) -> tuple[Hashable, MapShape]:
         given = as_expand_shape(*dims, self.request.max_num_dims)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
@@ -10,19 +10,18 @@ from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import EXPAND
+from ep.common.primitive.sized_launches import StridedLaunch
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.plan import MoveVariant, move_plan
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.move_primitive import MovePrimitive, Shape
 from ep.include.device_type import DeviceType
 from ep.include.primitive.expand import Expand, ExpandFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 @implements(ExpandFactory, on=DeviceType.kCUDA, keys=EXPAND)
-class ExpandImpl(MovePrimitive, Expand):
+class ExpandImpl(MovePrimitive, StridedLaunch, Expand):
     signature = signatures.EXPAND
 
     def _usual_variant(self) -> MoveVariant:
@@ -34,19 +33,8 @@ class ExpandImpl(MovePrimitive, Expand):
         walk = given.walk() if counts[1] else StridedWalk((), (), ())
         return given.key, Shape(given, counts, partial(move_plan, walk), walk.src_strides == walk.dst_strides)
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        src_dims: Sequence[int],
-        src: Any,
-        dst_dims: Sequence[int],
-        dst: Any,
-        src_strides: Sequence[int] | None = None,
-        dst_strides: Sequence[int] | None = None,
-    ) -> None:
-        stream = check_stream(stream)
-        shape = self._shape(src_dims, dst_dims, src_strides, dst_strides)
-        src, dst = self._read(stream, (src, dst), shape.counts, shape.in_place)
+    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+        stream, shape = check_stream(stream), self._shape(*sizes)
+        src, dst = self._read(stream, buffers, shape.counts, shape.in_place)
         if shape.counts[1]:
             self._move(stream, shape, self._types[0].itemsize, src, dst)

@@ -8,6 +8,7 @@ from ep.common.bounded_cache import BoundedCache
 from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.movement import widest_unit
+from ep.cuda.compile.kernel_words import flat
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.gather_plan import GatherVariant, gather_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
@@ -32,11 +33,11 @@ class GatherPrimitive(CudaPrimitive):
     def _usual_variant(self) -> GatherVariant:
         return GatherVariant(16, 32, False, True)
 
-    def _launch(self, stream: Stream, params: Any, indices: Any, out: Any, sizes: tuple[Any, ...]) -> None:
+    def _launch_sized(self, stream: Stream, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
         stream = check_stream(stream)
         checked = as_gather_sizes(*sizes)
         counts = self._counts.get(checked) or self._counts.keep(checked, lambda: self.signature.counts(checked[:-1]))
-        params, indices, out = self._read(stream, (params, indices, out), counts)
+        params, indices, out = self._read(stream, buffers, counts)
         num_out = counts[-1]
         if not num_out:
             return
@@ -47,4 +48,5 @@ class GatherPrimitive(CudaPrimitive):
         unit = widest_unit(params, out, checked.inner * size)
         key = checked, unit
         plan = self._plans.get(key) or self._plans.keep(key, lambda: gather_plan(*key, *self._types[:2]))
-        self._queue(stream, plan.variant, plan.num_items, params, indices, out, *plan.words)
+        words = plan.words._replace(params=params, indices=indices, out=out)
+        self._queue(stream, plan.variant, plan.num_items, *flat(words))

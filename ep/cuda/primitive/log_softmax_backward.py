@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX_BACKWARD
-from ep.cuda.launch.known import launched
+from ep.common.primitive.sized_launches import SoftmaxBackwardLaunch
 from ep.cuda.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax_backward import LogSoftmaxBackward, LogSoftmaxBackwardFactory
-from ep.include.stream import Stream
 
 
 @implements(LogSoftmaxBackwardFactory, on=DeviceType.kCUDA, keys=LOG_SOFTMAX_BACKWARD)
-class LogSoftmaxBackwardImpl(SoftmaxPrimitive, LogSoftmaxBackward):
+class LogSoftmaxBackwardImpl(SoftmaxPrimitive, SoftmaxBackwardLaunch, LogSoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD
     name = "log_softmax_backward"
-
-    @launched
-    def Launch(self, stream: Stream, rows: int, cols: int, y: Any, dy: Any, dx: Any) -> None:
-        self._launch(stream, rows, cols, y, dy, dx)

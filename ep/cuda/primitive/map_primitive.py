@@ -10,10 +10,11 @@ from ep.common.checks import as_size
 from ep.common.primitive.signature import Reader
 from ep.common.scalar import convert_value, is_scalar
 from ep.cuda.arrays.launch_buffers import reader
+from ep.cuda.compile.kernel_words import flat
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.engine.map.access import Access, Variant
-from ep.cuda.engine.map.plan import MapShape, flat_shape, map_plan
+from ep.cuda.engine.map.plan import MapShape, MapWords, flat_shape, map_plan
 from ep.cuda.primitive.number_words import Number, NumberWords
 from ep.cuda.primitive.planned_primitive import PlannedPrimitive
 from ep.include.data_type import DataType
@@ -73,23 +74,22 @@ class MapPrimitive(PlannedPrimitive):
         """Queue a launch of `shape` whose sides, each a `Number` or an address, have been checked."""
         if not shape.num_elements:
             return
-        words: list[int] = []
+        sources: list[int] = []
         aligned: list[bool | None] = []
         for side, pack in zip(sides, self._packs, strict=True):
             if type(side) is Number:
-                words += side
+                sources += side
                 aligned.append(None)
             else:
-                words += side, 0
+                sources += side, 0
                 aligned.append(not side % pack)
         aligned[-1] = self.takes_packs and aligned[-1]
         plan = shape.plans.get(key := tuple(aligned))
         if plan is None:
             plan = shape.plans[key] = map_plan(shape, key, self.elements)
-        words[-1] = plan.packs
-        self._queue(
-            stream, plan.variant, plan.num_items, *words, shape.num_elements, *self.attribute_words, *plan.words
-        )
+        *sources, dst, _ = sources
+        words = MapWords(tuple(sources), (dst,), plan.packs, shape.num_elements, *self.attribute_words, plan.words)
+        self._queue(stream, plan.variant, plan.num_items, *flat(words))
 
     def _with_numbers(self, shape: MapShape, buffers: Sequence[Any]) -> list[Any]:
         """Return the buffers, with a `Number` for each operand that is a plain number."""

@@ -57,4 +57,4 @@ class OneHotImpl(CudaPrimitive, OneHot):
         indices, out = self._read(stream, (indices, out), (num_indices, count := num_indices * depth))
         if count:
             plan = one_hot_plan(lower, depth, count, not out % PACK_BYTES, *self._stored)
-            self._queue(stream, plan.variant, plan.num_items, indices, out, *plan.sizes, *on, *off, *plan.depth)
+            self._queue(stream, plan.variant, plan.num_items, *plan.words_for(indices, out, on, off))

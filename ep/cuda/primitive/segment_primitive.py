@@ -44,11 +44,11 @@ class SegmentPrimitive(CudaPrimitive):
     def _usual_variant(self) -> StepVariant:
         return StepVariant(Step.SUM, DataType.kInt32, 32, pack_elements(self._type))
 
-    def _launch(self, stream: Stream, data: Any, ids: Any, out: Any, sizes: tuple[Any, ...]) -> None:
+    def _launch_sized(self, stream: Stream, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
         stream = check_stream(stream)
         checked = as_segment_sizes(sizes, self.signature)
         counts = self.signature.counts(checked[:-1])
-        data, ids, out = self._read(stream, (data, ids, out), counts)
+        data, ids, out = self._read(stream, buffers, counts)
         if not counts[-1]:
             return
         if not checked.num_ids:  # no row belongs to a segment
@@ -59,7 +59,7 @@ class SegmentPrimitive(CudaPrimitive):
         places, elements = buffer_places(plan, self._type), added_elements(checked, self._type, data, out)
 
         def steps(memory: int) -> Iterator[StepLaunch]:
-            buffers = Buffers((data,), (), ids, out, *[memory + place for place in places[:-1]])
-            return segment_steps(checked, plan, buffers, self._ids_type, elements)
+            addresses = Buffers((data,), (), ids, out, *[memory + place for place in places[:-1]])
+            return segment_steps(checked, plan, addresses, self._ids_type, elements)
 
         self._queue_steps(stream, places[-1], steps)

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX
-from ep.cuda.launch.known import launched
+from ep.common.primitive.sized_launches import SoftmaxLaunch
 from ep.cuda.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.softmax import Softmax, SoftmaxFactory
-from ep.include.stream import Stream
 
 
 @implements(SoftmaxFactory, on=DeviceType.kCUDA, keys=SOFTMAX)
-class SoftmaxImpl(SoftmaxPrimitive, Softmax):
+class SoftmaxImpl(SoftmaxPrimitive, SoftmaxLaunch, Softmax):
     signature = signatures.SOFTMAX
     name = "softmax"
-
-    @launched
-    def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
-        self._launch(stream, rows, cols, x, y)

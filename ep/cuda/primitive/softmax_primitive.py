@@ -8,9 +8,19 @@ from typing import Any
 from ep.common.bounded_cache import BoundedCache
 from ep.common.checks import as_size
 from ep.common.primitive.movement import widest_unit
+from ep.cuda.compile.kernel_words import flat
 from ep.cuda.compile.launch_config import pack_elements
 from ep.cuda.device.stream import check_stream
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxPlan, SoftmaxVariant, row_plan, threads_of_row
+from ep.cuda.engine.reduce.row_plan import (
+    PartVariant,
+    PartWords,
+    RowStorage,
+    RowWords,
+    SoftmaxPlan,
+    SoftmaxVariant,
+    row_plan,
+    threads_of_row,
+)
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.primitive.primitive import Request
 
@@ -34,7 +44,7 @@ class SoftmaxPrimitive(CudaPrimitive):
 
     def _usual_variant(self) -> SoftmaxVariant:
         threads, packs = threads_of_row(self._type, 256)
-        return SoftmaxVariant(Keep.REGISTERS, pack_elements(self._type), True, threads, packs)
+        return SoftmaxVariant(RowStorage.REGISTERS, pack_elements(self._type), True, threads, packs)
 
     def _plan(self, rows: int, cols: int, addresses: Sequence[int], shared_bytes: int) -> SoftmaxPlan:
         """Return the plan of a launch, which depends on the addresses only by their common alignment."""
@@ -44,15 +54,17 @@ class SoftmaxPrimitive(CudaPrimitive):
             return plan
         return self._plans.keep(key, lambda: row_plan(self._type, rows, cols, addresses, shared_bytes))
 
-    def _launch(self, stream: Any, rows: Any, cols: Any, *buffers: Any) -> None:
-        stream, rows, cols = check_stream(stream), as_size(rows, "rows"), as_size(cols, "cols")
+    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+        stream, rows, cols = check_stream(stream), as_size(sizes[0], "rows"), as_size(sizes[1], "cols")
         addresses = self._read(stream, buffers, (rows * cols,) * len(buffers))
         if not (rows and cols):
             return
         variants, grid, part_packs, part_bytes = self._plan(rows, cols, addresses, stream.shared_bytes)
+        *operands, dst = addresses
         if not part_bytes:
-            self._queue_grid(stream, variants[0], grid, *addresses, rows, cols)
+            self._queue_grid(stream, variants[0], grid, *flat(RowWords(tuple(operands), dst, rows, cols)))
             return
         with stream.scratch(part_bytes) as memory:
+            words = PartWords(tuple(operands), dst, rows, cols, memory.address, part_packs)
             for variant in variants:
-                self._queue_grid(stream, variant, grid, *addresses, rows, cols, memory.address, part_packs)
+                self._queue_grid(stream, variant, grid, *flat(words))

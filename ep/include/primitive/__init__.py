@@ -50,6 +50,8 @@ from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwardFactory
 from ep.include.primitive.sort_order import SortOrder
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
+from ep.include.primitive.tree_aggregate import TreeAggregate
+from ep.include.primitive.tree_ensemble import TreeEnsemble, TreeEnsembleFactory
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, UnsortedSegmentSumFactory
 from ep.include.primitive.where import Where, WhereFactory
@@ -129,6 +131,9 @@ __all__ = [
     "SortOrder",
     "TensorFill",
     "TensorFillFactory",
+    "TreeAggregate",
+    "TreeEnsemble",
+    "TreeEnsembleFactory",
     "UnaryOp",
     "UnsortedSegmentSum",
     "UnsortedSegmentSumFactory",

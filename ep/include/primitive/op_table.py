@@ -6,6 +6,7 @@ functor in `ep.common.functor`. A device adds only its own choices, such as the 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import Enum
@@ -34,6 +35,20 @@ REDUCTIONS: Final[Mapping[R, OpDefinition]] = {
     **dict.fromkeys((R.kAny, R.kAll), OpDefinition(ALL, Gives.BOOLEAN)),
 }
 """The record of each reduction."""
+
+
+_WORD: Final = re.compile("ReLU|[A-Z][a-z0-9]*")
+# `max` and `min` are names of reductions
+_OTHER_NAMES: Final[dict[Enum, str]] = {B.kMax: "maximum", B.kMin: "minimum"}
+
+
+def function_name(op: Enum) -> str:
+    """Return an enumerator in snake_case: `kFastGelu` is `fast_gelu`; each capital begins a word, but `ReLU` is one
+    word.
+
+    Only kMax and kMin have other names: `maximum` and `minimum`.
+    """
+    return _OTHER_NAMES.get(op) or "_".join(_WORD.findall(op.name)).lower()
 
 
 def attributes_of(op: Enum | None) -> tuple[Attribute, ...]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import import_module
 from typing import Any, Final, TypeVar
 
@@ -81,9 +81,9 @@ class _Registry:
             if repeated is not None:
                 key, owner = repeated
                 raise DuplicateRegistrationError(f"{factory!r} registers {table.entry(key)}, as {owner!r} did")
-            note_addition(type(factory))
             self.tables.append(table)
             self.factories.setdefault((interface, device_type), []).append(factory)
+        note_addition(type(factory))
 
     def of(self, interface: type[Factory[Any]], device_type: DeviceType) -> Sequence[Factory[Any]]:
         """Return the factories of a contract on a device type, whose provider has been loaded."""
@@ -198,7 +198,7 @@ def NewPrimitive(interface: type[Factory[P]], device_type: DeviceType, *args: An
     It looks the key up and does nothing else, so kernel selection may use it as a test: the first Launch, or Prepare,
     compiles. Also returns None if the device is not present. Raises TypeError and ValueError for malformed arguments.
     """
-    request = _request(interface, device_type, args, kwargs)
+    request = request_for(interface, device_type, *args, **kwargs)
     manager = DeviceManagerRegistry.GetDeviceManagerOrNull(device_type)
     if manager is not None and manager.GetDeviceCount() == 0:
         return None
@@ -218,8 +218,8 @@ def RequirePrimitive(interface: type[Factory[P]], device_type: DeviceType, *args
     """
     primitive = NewPrimitive(interface, device_type, *args, **kwargs)
     if primitive is None:
-        request = _request(interface, device_type, args, kwargs)
-        raise UnsupportedPrimitiveError(_why_unsupported(interface, device_type, request))
+        request = request_for(interface, device_type, *args, **kwargs)
+        raise UnsupportedPrimitiveError(partial(_why_unsupported, interface, device_type, request))
     return primitive
 
 
@@ -251,8 +251,8 @@ def _checks(interface: type[Factory[Any]]) -> Any:
     return type(f"{interface.__name__}Checks", (_Checks, interface), {})()
 
 
-def _request(interface: Any, device_type: Any, args: Any, kwargs: Any) -> Request:
-    """Check New's arguments by the contract alone, and return the request."""
+def request_for(interface: Any, device_type: Any, *args: Any, **kwargs: Any) -> Request:
+    """Return the request of `NewPrimitive` with the same arguments, which the contract alone checks."""
     check_contract(interface, device_type)
     new = _checks(interface).New
     try:

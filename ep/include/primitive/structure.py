@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from ep.include.data_type import DataType
 from ep.include.primitive.binary_op import BinaryOp
+from ep.include.primitive.op_table import function_name
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.unary_op import UnaryOp
 
@@ -97,13 +100,18 @@ class Constant(NamedTuple):
     data_type: DataType
     bits: bytes
 
+    def __str__(self) -> str:
+        value: Any = np.frombuffer(self.bits, self.data_type.dtype)[0]
+        return f"{value:.6g}" if isinstance(value, np.floating) else str(value)
+
 
 class Step(NamedTuple):
     """One op of a structure.
 
     op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
         elements. A MatrixProduct or Convolution is the first step of a structure without rows, of sources 0 and 1,
-        which no other step reads. Those of a float32 MatrixProduct may have 16 bits. The second operand of a ChoiceOp
+        which no other step reads. Those of a float32 MatrixProduct may have 16 bits, and those of
+        an int32 one are int8 or uint8, each of its own type. The second operand of a ChoiceOp
         is a source of integers. kRow reads a source that has one more axis in front, along which it chooses; all its
         readers are such steps. kElement makes one value of each row, from a value with elements and one index for each
         row. A ColumnOp makes one row of all rows, which no step reads. A SegmentSum is the only op that reads rows; it
@@ -133,6 +141,23 @@ class Step(NamedTuple):
     attributes: tuple[float, ...] = ()
     rounded: bool = True
 
+    @property
+    def name(self) -> str:
+        """The name of the op for people: that of an operator that computes the same."""
+        op: Any = self.op
+        return _NAMES.get(op) or _NAMES.get(type(op)) or function_name(op)
+
+
+_NAMES: Final[dict[Any, str]] = {
+    None: "where",
+    ChoiceOp: "gather",
+    ColumnOp: "sum",
+    SegmentSum: "segment_sum",
+    MatrixProduct: "matmul",
+    Convolution: "conv",
+    MaxPool: "max_pool",
+}
+
 
 class Structure(NamedTuple):
     """The computation of an Expression, independent of sizes.
@@ -151,6 +176,10 @@ class Structure(NamedTuple):
     steps: tuple[Step, ...]
     results: tuple[int, ...]
     reduced: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the names of the ops, in their order."""
+        return " ".join(step.name for step in self.steps)
 
     @property
     def has_rows(self) -> bool:

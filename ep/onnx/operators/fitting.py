@@ -30,11 +30,11 @@ def axes_given(axes: NDArray) -> list[int]:
     return numbers("axes", np.atleast_1d(axes))
 
 
-def axes_in(rank: int, axes: Sequence[int], argument: str = "axes") -> list[int]:
+def axes_in(rank: int, axes: Sequence[int]) -> list[int]:
     """Return different axes, counted from the front."""
-    found = [axis_in(rank, axis, f"{argument}[{k}]") for k, axis in enumerate(axes)]
+    found = [axis_in(rank, axis, f"axes[{k}]") for k, axis in enumerate(axes)]
     if len({*found}) != len(found):
-        raise ValueError(f"{argument} is {[*axes]}; each of the {rank} axes must be in it at most once")
+        raise ValueError(f"axes is {[*axes]}; each of the {rank} axes must be in it at most once")
     return found
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
+import onnx
+
+from ep.onnx.errors import ModelError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -25,6 +29,13 @@ class Line(NamedTuple):
         node is planned; its arguments are the first input, that input, and the attributes. The node is then planned
         with the array, or without one for None.
     indices: the name of the input that has indices, for errors.
+    domain: of the operator; empty for ONNX's own.
+    fits: is called with the inputs that are constants, None for others, and the attributes when the model is loaded. It
+        raises TypeError or ValueError for those that contradict each other.
+    zeros: the numbers of the inputs that mean zeros if they are omitted; so constant zeros are.
+    prepare: returns the attributes that the function gets, from those of the node, when the model is loaded. It raises
+        ValueError, which names the attribute, for those that contradict each other.
+    labels: the number of the output that has labels of classes; if these are strings, the function gives their places.
     first_state: the number of the first input that is a state, of an operator whose graph is computed for each step.
     """
 
@@ -41,6 +52,16 @@ class Line(NamedTuple):
     of_data: Callable[..., Any] | None = None
     first_state: int | None = None
     indices: str = "indices"
+    domain: str = ""
+    fits: Callable[..., Any] | None = None
+    zeros: tuple[int, ...] = ()
+    prepare: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    labels: int = -1
+
+    @property
+    def full_name(self) -> str:
+        """The name with the domain, unless it is one of ONNX's own."""
+        return f"{self.domain}.{self.name}" if self.domain else self.name
 
 
 LINES: Final[list[Line]] = []
@@ -90,3 +111,31 @@ check_common: Final = one_of(
     round_mode=("up", "down", "nearest"),
 )  # fmt: skip
 """Checks the attributes that have the same values for each operator that has them: most are a choice of two."""
+
+
+_KINDS: Final = {
+    "int": onnx.AttributeProto.INT,
+    "float": onnx.AttributeProto.FLOAT,
+    "str": onnx.AttributeProto.STRING,
+    "Sequence[int]": onnx.AttributeProto.INTS,
+    "Sequence[float]": onnx.AttributeProto.FLOATS,
+    "Sequence[str]": onnx.AttributeProto.STRINGS,
+}
+"""The types of attributes, by the annotations of the functions of operators that ONNX does not define."""
+
+
+def check_arguments(shown: str, node: onnx.NodeProto, line: Line) -> None:
+    """Raise ModelError for inputs and attributes that the function of a node does not take."""
+    signature = inspect.signature(line.function)
+    try:
+        given = signature.bind(*node.input, **{one.name: one for one in node.attribute}).arguments
+    except TypeError as error:
+        raise ModelError(f"{shown} does not fit its operator: {error}") from None
+    for one in node.attribute:
+        wanted = str(signature.parameters[one.name].annotation).removesuffix(" | None")
+        if wanted in _KINDS and one.type != _KINDS[wanted]:
+            raise ModelError(f"{shown} has an attribute {one.name} that is no {wanted}")
+    for name, parameter in signature.parameters.items():
+        is_optional = parameter.default is not parameter.empty or str(parameter.annotation).endswith("None")
+        if given.get(name) == "" and not is_optional:
+            raise ModelError(f"{shown} omits input {name}")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,10 @@ _ACTIVATIONS: Final[dict[str, tuple[Callable[..., Any], tuple[float, ...]]]] = {
 _Function = tuple[str, tuple[float, ...]]
 
 
-def _functions(default: Sequence[str], *, direction: str, activations: Any = None, activation_alpha: Any = None,
-               activation_beta: Any = None, **_: Any) -> list[tuple[_Function, ...]]:  # fmt: skip
+def _functions(
+    default: Sequence[str], *, direction: str = "forward", activations: Any = None, activation_alpha: Any = None,
+    activation_beta: Any = None, **_: Any,
+) -> list[tuple[_Function, ...]]:  # fmt: skip
     """Return the functions of each direction with their alpha and beta, which are assigned in order to functions that
     have them."""
     count = 2 if direction == "bidirectional" else 1
@@ -120,7 +122,7 @@ def _rnn_step(function: _Function, clip: float | None) -> Step:
     return step
 
 
-def _going_on(x: Any, lengths: NDArray, *, layout: int = 0, **_: Any) -> NDArray | None:
+def going_on(x: Any, lengths: NDArray, *, layout: int = 0, **_: Any) -> NDArray | None:
     """Return for each step which sequences go on; None if all go on to the end.
 
     x: an array with the sequences, of which the shape is read. Raises ValueError for lengths that no sequence has.
@@ -132,37 +134,60 @@ def _going_on(x: Any, lengths: NDArray, *, layout: int = 0, **_: Any) -> NDArray
     return (lengths > np.arange(steps)[:, None])[..., None] if (lengths < steps).any() else None
 
 
-@line("LSTM", 7, host=(4,), check=check_functions("lstm"), of_data=_going_on)
+@line("LSTM", 7, host=(4,), check=check_functions("lstm"), of_data=going_on)
 def lstm(
     x: Any, w: Any, r: Any, bias: Any = None, lengths: Any = None, hidden: Any = None, cell: Any = None,
     peepholes: Any = None, *, clip: float | None = None, input_forget: int = 0, layout: int = 0, **attributes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h and cell: the gates are i, o, f and c."""
+    check_shapes(4, x, w, r, bias, layout, initial_h=hidden, initial_c=cell, **attributes)
+    recurrent = [[one] for one in directions_of(r)]
+    weights = Weights(_products_with(w), recurrent)
+    return lstm_of(
+        x, weights, bias, lengths, hidden, cell, peepholes, r.shape[2], clip, input_forget, layout, attributes
+    )
+
+
+class Weights(NamedTuple):
+    """The weights of an LSTM. of_x: for each direction, what returns the products of the rows of x. recurrent: for each
+    direction, the factors of h. product: of h and these, None for the usual one."""
+
+    of_x: Sequence[Callable[[Any], Any]]
+    recurrent: Sequence[Sequence[Any]]
+    product: Callable[..., Any] | None = None
+
+
+def lstm_of(
+    x: Any, weights: Weights, bias: Any, lengths: Any, hidden: Any, cell: Any, peepholes: Any, size: int,
+    clip: float | None, input_forget: int, layout: int, attributes: Mapping[str, Any],
+) -> tuple[Any, ...]:  # fmt: skip
+    """Return what `lstm` does, for weights in any form. size: of h."""
     functions = _functions(_OF_GATES["lstm"], **attributes)
-    _check_shapes(4, x, w, r, bias, layout, initial_h=hidden, initial_c=cell, **attributes)
-    check_shape("P", peepholes, (w.shape[0], 3 * r.shape[2]))
+    check_shape("P", peepholes, (len(weights.of_x), 3 * size))
 
     def step_of(three: tuple[_Function, ...]) -> Step:
         f, g, h = three
         activations = _activation(f, clip), _activation(g, clip), _activation(h, None)
-        return lstm_step(activations, "iofc", bool(input_forget))
+        if weights.product is None:
+            return lstm_step(activations, "iofc", bool(input_forget))
+        return lstm_step(activations, "iofc", bool(input_forget), weights.product, len(weights.recurrent[0]))
 
     def cell_of(k: int) -> _Cell:
         holes = [] if peepholes is None else ops.split(_direction(peepholes, k), 3)
         offset = None if bias is None else ops.add(*ops.split(_direction(bias, k), 2))
-        return offset, step_of(functions[k]), [_direction(r, k), *holes]
+        return offset, step_of(functions[k]), [*weights.recurrent[k], *holes]
 
-    return _run(x, w, cell_of, lengths, [hidden, cell], r.shape[-1], layout, attributes["direction"])
+    return _run(x, weights.of_x, 4, cell_of, lengths, [hidden, cell], size, layout, attributes["direction"])
 
 
-@line("GRU", 7, host=(4,), check=check_functions("gru"), of_data=_going_on)
+@line("GRU", 7, host=(4,), check=check_functions("gru"), of_data=going_on)
 def gru(
     x: Any, w: Any, r: Any, bias: Any = None, lengths: Any = None, hidden: Any = None, *, clip: float | None = None,
     linear_before_reset: int = 0, layout: int = 0, **attributes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h: the gates are z, r and h."""
     functions, size = _functions(_OF_GATES["gru"], **attributes), r.shape[-1]
-    _check_shapes(3, x, w, r, bias, layout, initial_h=hidden, **attributes)
+    check_shapes(3, x, w, r, bias, layout, initial_h=hidden, **attributes)
 
     def cell_of(k: int) -> _Cell:
         recurrent, offset = _direction(r, k), None
@@ -177,26 +202,26 @@ def gru(
             offset = ops.add(early, of_r)
         return offset, _gru_step(functions[k], clip, not linear_before_reset), weights
 
-    return _run(x, w, cell_of, lengths, [hidden], size, layout, attributes["direction"])
+    return _run(x, _products_with(w), 3, cell_of, lengths, [hidden], size, layout, attributes["direction"])
 
 
-@line("RNN", 7, host=(4,), check=check_functions("rnn"), of_data=_going_on)
+@line("RNN", 7, host=(4,), check=check_functions("rnn"), of_data=going_on)
 def rnn(
     x: Any, w: Any, r: Any, bias: Any = None, lengths: Any = None, hidden: Any = None, *, clip: float | None = None,
     layout: int = 0, **attributes: Any,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the last h."""
     functions = _functions(_OF_GATES["rnn"], **attributes)
-    _check_shapes(1, x, w, r, bias, layout, initial_h=hidden, **attributes)
+    check_shapes(1, x, w, r, bias, layout, initial_h=hidden, **attributes)
 
     def cell_of(k: int) -> _Cell:
         offset = None if bias is None else ops.add(*ops.split(_direction(bias, k), 2))
         return offset, _rnn_step(functions[k][0], clip), [_direction(r, k)]
 
-    return _run(x, w, cell_of, lengths, [hidden], r.shape[-1], layout, attributes["direction"])
+    return _run(x, _products_with(w), 1, cell_of, lengths, [hidden], r.shape[-1], layout, attributes["direction"])
 
 
-def _check_shapes(
+def check_shapes(
     gates: int, x: Any, w: Any, r: Any, bias: Any, layout: int, *, direction: str, hidden_size: int | None = None,
     initial_h: Any = None, initial_c: Any = None, **_: Any,
 ) -> None:  # fmt: skip
@@ -218,6 +243,16 @@ def _direction(array: Any, k: int) -> Any:
     return part.reshape(array.shape[1:])
 
 
+def directions_of(array: Any) -> list[Any]:
+    """Return the parts of an array, one for each direction."""
+    return [_direction(array, k) for k in range(array.shape[0])]
+
+
+def _products_with(w: Any) -> list[Callable[[Any], Any]]:
+    """Return for each direction what multiplies rows by its weights, the rows of a matrix."""
+    return [functools.partial(ops.matmul, x2=one, transpose_x2=True) for one in directions_of(w)]
+
+
 def _stacked(arrays: Sequence[Any], axis: int = 0) -> Any:
     """Return arrays joined along a new axis, a single one without a copy."""
     shape = arrays[0].shape
@@ -229,12 +264,13 @@ _Cell = tuple[Any, Step, Sequence[Any]]
 
 
 def _run(
-    x: Any, w: Any, cell_of: Callable[[int], _Cell], lengths: Any, states: Sequence[Any], size: int, layout: int,
-    direction: str,
+    x: Any, of_x: Sequence[Callable[[Any], Any]], num_gates: int, cell_of: Callable[[int], _Cell], lengths: Any,
+    states: Sequence[Any], size: int, layout: int, direction: str,
 ) -> tuple[Any, ...]:  # fmt: skip
     """Return h of all steps, and the states after the last one.
 
-    cell_of: returns the cell of a direction. lengths: those of the sequences, or the result of `_going_on`.
+    of_x: for each direction, what returns the products of the rows of x with the weights of all gates.
+    cell_of: returns the cell of a direction. lengths: those of the sequences, or the result of `going_on`.
     """
     if layout:
         x = ops.permute(x, (1, 0, 2))
@@ -242,19 +278,19 @@ def _run(
     steps, rows, _ = x.shape
     masks = lengths
     if lengths is not None and lengths.dtype != bool:
-        found = _going_on(x, lengths)
+        found = going_on(x, lengths)
         masks = None if found is None else placed(found, x)
     zeros = placed(np.zeros((rows, size), x.dtype), x)
     all_h, last = [], []
-    for k in range(w.shape[0]):
+    for k, product in enumerate(of_x):
         offset, step, weights = cell_of(k)
-        products = ops.matmul(x.reshape((steps * rows, x.shape[2])), _direction(w, k), transpose_x2=True)
-        products = (products if offset is None else ops.add(products, offset)).reshape((steps, rows, w.shape[1]))
+        products = product(x.reshape((steps * rows, x.shape[2])))
+        products = (products if offset is None else ops.add(products, offset)).reshape((steps, rows, num_gates * size))
         now: list[Any] = [zeros if one is None else _direction(one, k) for one in states]
         of_h = placed(np.zeros((0, rows, size), x.dtype), x)
         if steps:
             arrays, others = ([products], weights) if masks is None else ([products, masks], [zeros, *weights])
-            steps_of = recurrence(step, w.shape[1] // size, masks is not None)
+            steps_of = recurrence(step, num_gates, masks is not None)
             (of_h,), now = steps_of(arrays, now, others, backwards=direction == "reverse" or k > 0)
         all_h.append(of_h)
         last.append(now)

@@ -19,7 +19,7 @@ from ep.onnx.operators.types import in_float32
 check: Final = one_of(auto_pad=("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
 
 
-def _around(
+def window_attributes(
     x: Any, kernel: Sequence[int], *, auto_pad: str, strides: Any = None, dilations: Any = None, pads: Any = None,
     ceil_mode: int = 0, least: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
@@ -64,8 +64,8 @@ def _halves(wide: Sequence[int], sizes: Sequence[int], auto_pad: str) -> list[in
 @line("Conv", 1, check=check)
 def conv(x: Any, w: Any, bias: Any = None, *, group: int, kernel_shape: Any = None, **around: Any) -> Any:
     """Return the products of windows with filters."""
-    _check_filters(x, w, kernel_shape)
-    return ops.conv(x, w, bias, groups=group, **_around(x, w.shape[2:], least=1, **around))
+    check_filters(x, w, kernel_shape)
+    return ops.conv(x, w, bias, groups=group, **window_attributes(x, w.shape[2:], least=1, **around))
 
 
 @line("CausalConvWithState", 27, check=one_of(activation=("none", "silu", "swish")))
@@ -91,7 +91,7 @@ def conv_transpose(
     dilations: Any = None, pads: Any = None, output_padding: Any = None, output_shape: Any = None,
 ) -> Any:  # fmt: skip
     """Return sums of windows: the gradient of a convolution with respect to x."""
-    _check_filters(x, w, kernel_shape)
+    check_filters(x, w, kernel_shape)
     num = len(w.shape) - 2
     if output_shape is not None and len(output_shape) == num + 2:  # some have all sizes of the result
         output_shape = output_shape[2:]
@@ -126,7 +126,7 @@ def conv_transpose(
     return y if bias is None else ops.add(y, of_channels(bias, y, "B"))
 
 
-def _check_filters(x: Any, w: Any, kernel_shape: Any) -> None:
+def check_filters(x: Any, w: Any, kernel_shape: Any) -> None:
     """Raise ValueError for filters of other windows than of x, or than the attribute tells."""
     check_rank("X", x, least=3)
     check_rank("W", w, len(x.shape))
@@ -142,7 +142,11 @@ def max_pool(
 ) -> tuple[Any, Any]:
     """Return the largest element of each window, and its number in the whole of x; -1 if a window has no elements."""
     is_ceil = _may_reach_beyond(ceil_mode, **around)
-    given = {"kernel": kernel_shape, "ceil_mode": is_ceil, **_around(x, kernel_shape, ceil_mode=is_ceil, **around)}
+    given = {
+        "kernel": kernel_shape,
+        "ceil_mode": is_ceil,
+        **window_attributes(x, kernel_shape, ceil_mode=is_ceil, **around),
+    }
     sizes, planes, rank = x.shape[2:], x.shape[:2], len(x.shape)
     numbers = np.arange(math.prod(sizes), dtype=np.int64).reshape(sizes, order="F" if storage_order else "C")
     begins = np.arange(math.prod(planes), dtype=np.int64).reshape(*planes, *[1] * (rank - 2)) * math.prod(sizes)
@@ -160,7 +164,7 @@ def average_pool(
         "ceil_mode": _may_reach_beyond(ceil_mode, **around),
         "count_include_pad": bool(count_include_pad),
     }
-    found = _around(x, kernel_shape, ceil_mode=flags["ceil_mode"], **around)
+    found = window_attributes(x, kernel_shape, ceil_mode=flags["ceil_mode"], **around)
     return ops.average_pool(x, kernel_shape, **flags, **found)
 
 
@@ -175,7 +179,7 @@ def lp_pool(x: Any, *, p: int, kernel_shape: Sequence[int], ceil_mode: int = 0, 
     """Return the norm of each window."""
     fitting.check(p >= 1, "p", p, "1 or more")
     is_ceil = _may_reach_beyond(ceil_mode, **around)
-    found = _around(x, kernel_shape, ceil_mode=is_ceil, **around)
+    found = window_attributes(x, kernel_shape, ceil_mode=is_ceil, **around)
     powers = ops.abs(x) if p == 1 else ops.mul(x, x) if p == 2 else ops.pow(ops.abs(x), float(p))
     sums = ops.average_pool(powers, kernel_shape, ceil_mode=is_ceil, divisor=1, **found)
     return sums if p == 1 else ops.sqrt(sums) if p == 2 else ops.pow(sums, 1.0 / p)

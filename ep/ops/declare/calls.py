@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,12 +19,11 @@ import numpy as np
 from ep.common.arrays.checks import NUMBERS
 from ep.common.exact import Inexact, exact
 from ep.common.notice import Wait
-from ep.include.arrays import UNKNOWN, Array, Arrays, CallFinder, Keyed, Operands, PlannedCall
+from ep.include.arrays import UNKNOWN, Array, Arrays, Keyed, Operands, PlannedCall
 from ep.include.data_type import as_data_type
 from ep.ops.declare.inputs import Input, Role
 from ep.ops.declare.operator import Attributes, Chosen, Operator
 from ep.ops.operands import numbers_of
-from ep.run.plan import Plan
 
 Function = Callable[..., Any]
 
@@ -42,23 +40,6 @@ class Read(NamedTuple):
     inputs: Sequence[Array]
     attributes: Attributes
     out: Array | None
-
-
-class Kept(NamedTuple):
-    """The stored plan of a call.
-
-    compute: (operands, out) -> the results.
-    with_number: converts the operands, one of which is a number; None if none is a number.
-    known: the object by which a finder does the call; before the second call the call itself, for the finder. None if
-    no finder does it.
-    finder: of `known`. is_found: whether the finder can find the call by its arguments.
-    """
-
-    compute: Callable[[Sequence[Any], Array | None], Sequence[Array]]
-    with_number: Callable[[Sequence[Any]], tuple[Any, ...]] | None = None
-    known: Any = None
-    finder: CallFinder | None = None
-    is_found: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +79,17 @@ def calling(
                 return result
         return by_key(args, kwargs)
 
-    def learned(chosen: Chosen, kept: Kept, operands: Sequence[Array]) -> Kept:
-        """Return a stored plan with the object by which the finder does the call, if the device does such calls."""
+    def learned(chosen: Chosen, call: PlannedCall, operands: Sequence[Array]) -> PlannedCall:
+        """Return a call with the object by which the finder does it, if the device does such calls."""
         nonlocal known_calls
-        call, present = kept.known, known_calls
+        present = known_calls
         if present.chosen is not chosen:
             finder = call.arrays.new_finder()
             if finder is None:
-                return kept._replace(known=None)
+                return call._replace(is_new=False)
             present = known_calls = _Known(chosen, call.arrays, finder, finder.find)
         known = present.finder.known(call, operands) if call.arrays is present.arrays else None
-        return kept._replace(known=known, finder=None if known is None else present.finder)
+        return call._replace(is_new=False, known=known, finder=None if known is None else present.finder)
 
     def by_key(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         chosen = declared.chosen
@@ -127,50 +108,46 @@ def calling(
                 break
         if kwargs or len(args) != num_inputs:
             key = _with_attributes(key, args, kwargs, num_inputs, takes_out)
-        kept: Kept | None = None if key is None else chosen.calls.get(key)
-        if kept is not None:
-            compute, with_number, known, finder, is_found = kept
+        call: PlannedCall | None = None if key is None else chosen.calls.get(key)
+        if call is not None:
+            of_device, plan, _, _, _, _, with_number, is_new, known, finder, is_found = call  # quicker than by name
             out = kwargs.get("out") if kwargs else None
             operands = given if with_number is None else with_number(given)
-            if type(known) is PlannedCall:
-                kept = learned(chosen, kept, operands)
-                chosen.calls.put(key, kept)
-                known, finder = kept.known, kept.finder
+            if is_new:
+                call = learned(chosen, call, operands)
+                chosen.calls.put(key, call)
+                known, finder = call.known, call.finder
             if finder is not None:
                 if is_found:
                     finder.add(known)
                 result = finder.run(known, operands, out)
                 if result is not UNKNOWN:
                     return result
-            results = compute(operands, out)
+            results = plan.compute(of_device, operands, out)
             return results if many else results[0]
         arrays, buffers, attributes, out = read(args, kwargs)
         if key is None or not isinstance(arrays, Arrays):
             results = arrays.compute(declared, buffers, attributes, out)
             return results if many else results[0]
-        prepared = declared.prepare(arrays.device_type, buffers, attributes)
+        plan = declared.prepare(arrays.device_type, buffers, attributes)
         if key is None:
-            results = prepared.compute(arrays, buffers, out)
+            results = plan.compute(arrays, buffers, out)
             return results if many else results[0]
         with Wait():  # it may compile
-            results = prepared.compute(arrays, buffers, out)
-        arrays = arrays.kept()
-        kept = Kept(partial(prepared.compute, arrays))
+            results = plan.compute(arrays, buffers, out)
+        others = [*args[1 if is_sequence else num_inputs :]]
+        # not `out`, which the next calls are given anew
+        others += (None if word == "out" else value for word, value in kwargs.items())
+        call = PlannedCall(arrays.kept(), plan, others, tuple(kwargs), is_sequence, many, is_new=plan.is_repeatable)
         changed = [place for place, value in enumerate(given) if value is not buffers[place]]
         if len(changed) == 1 and not is_sequence:
             (place,) = changed
             if inputs[place].role is Role.OPERAND and type(given[place]) in NUMBERS:
-                with_number = _with_number(arrays, place, buffers[place].dtype, inputs[place].name)
-                kept, changed = kept._replace(with_number=with_number), []
+                with_number = _with_number(call.arrays, place, buffers[place].dtype, inputs[place].name)
+                call, changed = call._replace(with_number=with_number), []
         if not changed:
-            if isinstance(prepared.launches, Plan) and prepared.launches.is_repeatable:
-                others = [*args[1 if is_sequence else num_inputs :]]
-                # not `out`, which the next calls are given anew
-                others += (None if word == "out" else value for word, value in kwargs.items())
-                what = prepared.launches, [*map(tuple, prepared.shapes)], prepared.dtype
-                call = PlannedCall(arrays, *what, others, tuple(kwargs), is_sequence, many)
-                kept = kept._replace(known=call, is_found=kept.with_number is None and _are_unchanging(others))
-            chosen.calls.put(key, kept)
+            is_found = call.with_number is None and _are_unchanging(others)
+            chosen.calls.put(key, call._replace(is_found=is_found))
         return results if many else results[0]
 
     return function

@@ -11,9 +11,9 @@ from ep.common.functor.lookup import functor_maker
 from ep.include.data_type import DataType
 from ep.include.number_kind import CHAR, Kind
 from ep.include.primitive.binary_op import BinaryOp
-from ep.include.primitive.op_table import OPS
+from ep.include.primitive.op_table import OPS, function_name
 from ep.include.primitive.unary_op import UnaryOp
-from ep.ops.names import function_name, parameter_name
+from ep.ops.names import parameter_name
 
 _WIDTH: Final = 116  # 120 columns less the indentation in a function
 _OUT: Final = "out: where to put the result, an array of its shape and dtype."

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,12 +25,13 @@ from ep.include.number_kind import ALL
 from ep.include.suggest import function_meant
 from ep.ops.declare.gradient import Rule
 from ep.ops.declare.inputs import Attribute, Input
-from ep.ops.declare.prepared import Prepared
 from ep.ops.declare.type_rules import TypeRule
-from ep.ops.kernels.conditions import Subject
+from ep.ops.kernels.conditions import Needs, Subject, fewest_lacking
 from ep.ops.kernels.kernel import Kernel
 from ep.ops.kernels.registry import Registration, choose, kernels_of, when_registered
 from ep.ops.names import is_backward
+from ep.run.plan import Plan
+from ep.run.steps import Call, operands, results
 from ep.sbp import Problem, SbpSignature, all_broadcast, follows_from
 
 Attributes = Mapping[str, Any]
@@ -144,7 +146,7 @@ class Operator:
         """Run the operator on buffers, with resolved attributes; return the results as `arrays` delivers them."""
         return self.prepare(arrays.device_type, inputs, attributes).compute(arrays, inputs, out)
 
-    def prepare(self, device_type: DeviceType, inputs: Sequence[Array], attributes: Attributes) -> Prepared:
+    def prepare(self, device_type: DeviceType, inputs: Sequence[Array], attributes: Attributes) -> Plan:
         """Return the plan of all calls with inputs of these shapes and dtypes on a device, with these attributes.
 
         Only `shape` and `dtype` of the inputs are read. Raises UnsupportedPrimitiveError if no kernel matches,
@@ -153,8 +155,11 @@ class Operator:
         dtypes = [one.dtype for one in inputs[: len(self.inputs)]]  # for a sequence of inputs, those of the first one
         shapes = [one.shape for one in inputs]
         kernel, dtype = self.kernel(device_type, dtypes, attributes)
-        results = self.shape(shapes, attributes)
-        return Prepared(*kernel.prepared(shapes, attributes), results, dtype)
+        made = self.shape(shapes, attributes)
+        launches, names = kernel.prepared(shapes, attributes)
+        if not isinstance(launches, Plan):
+            launches = Plan(Call(launches, operands(len(shapes)), results(len(made))))
+        return launches.for_results(made, dtype, names)
 
     def results(
         self,
@@ -185,6 +190,10 @@ class Operator:
         """Return a key that identifies resolved attributes."""
         return tuple([_key(one) for one in attributes.values()])
 
+    def asked(self, attributes: Attributes) -> Sequence[Hashable]:
+        """Return the operator, and what the choice of its kernel depends on besides types."""
+        return self, *(_key(attributes[name]) for name in self.chosen.asked_for)
+
     def kernel(
         self, device_type: DeviceType, dtypes: Sequence[np.dtype[Any]], attributes: Attributes
     ) -> tuple[Kernel, np.dtype[Any]]:
@@ -202,20 +211,21 @@ class Operator:
             try:
                 made = choose(self.name, subject, chosen.registered).make(subject)
             except UnsupportedPrimitiveError as error:
-                raise self._unsupported(error, chosen, device_type, types, attributes) from None
+                why = partial(self._why_unsupported, error.with_traceback(None), chosen, device_type, types, attributes)
+                raise UnsupportedPrimitiveError(why) from None
             found = made, subject.data_types["out"].dtype
             chosen.kernels.put(key, found)
         return found
 
-    def _unsupported(
+    def _why_unsupported(
         self,
         error: UnsupportedPrimitiveError,
         chosen: Chosen,
         device_type: DeviceType,
         types: Sequence[DataType],
         attributes: Attributes,
-    ) -> UnsupportedPrimitiveError:
-        """Return the error for inputs of types that no kernel has, in words of the operator if another type helps."""
+    ) -> str:
+        """Return the message for inputs of types that no kernel has, in words of the operator if another type helps."""
 
         def is_supported(other: DataType, given: DataType) -> bool:
             with suppress(LookupError, TypeError, ValueError):  # no type of a result follows from these types
@@ -230,10 +240,8 @@ class Operator:
             if takes:
                 have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} dtype {given.dtype}"
                 listed = ", ".join(dict.fromkeys(takes))
-                return UnsupportedPrimitiveError(
-                    f"{have}; {self.name} takes {listed} on {device_type.tag}; convert with astype, or ep.ops.cast"
-                )
-        return error
+                return f"{have}; {self.name} takes {listed} on {device_type.tag}; convert with astype, or ep.ops.cast"
+        return str(error)
 
     def subject(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Subject:
         """Return the subject that kernels are chosen for: inputs of `types` and the attributes that kernels ask for.
@@ -248,6 +256,14 @@ class Operator:
         named = dict(zip(self.input_names, types, strict=True))
         named["out"] = self.dtype.result(named, attributes)
         return Subject(device_type, named, {name: attributes[name] for name in chosen.asked_for})
+
+    def needs(self, device_type: DeviceType, types: Sequence[DataType], attributes: Attributes) -> Needs | None:
+        """Return the primitives with which a device has a kernel for inputs of `types`; None if none helps.
+
+        They are those of the kernel that is chosen, or of the one that lacks the fewest.
+        """
+        subject = self.subject(device_type, types[: len(self.inputs)], attributes)
+        return fewest_lacking(one.matches.needs(subject) for one in self.chosen.registered)
 
     def problem(self, inputs: Sequence[Array], attributes: Attributes, ranks: int) -> Problem:
         """Return the problem of whole inputs, whose `shape` and `dtype` are read, along one axis of a mesh."""

@@ -7,13 +7,14 @@ They consist of `device_type()`, `data_type("x")` and `attribute("axis")`, compa
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple
 
 from ep.include.data_type import DataType, as_data_type
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
+from ep.include.primitive.primitive import Request
 from ep.include.suggest import did_you_mean
 
 
@@ -27,6 +28,15 @@ class Subject(NamedTuple):
     device_type: DeviceType
     data_types: Mapping[str, DataType]
     attributes: Mapping[str, Any]
+
+
+Needs = Sequence[tuple[Request, bool]]
+"""The requests of primitives, and whether the device has each."""
+
+
+def fewest_lacking(some: Iterable[Needs | None]) -> Needs | None:
+    """Return the first ones of which the fewest are lacking; None if there are none."""
+    return min((one for one in some if one is not None), key=lambda one: sum(not has for _, has in one), default=None)
 
 
 class Part(NamedTuple):
@@ -60,6 +70,10 @@ class Predicate(ABC):
     def attributes(self) -> frozenset[str]:
         """Return the names of the attributes that are asked for."""
         return frozenset().union(*(part.attributes() for part in self.parts()))
+
+    def needs(self, subject: Subject) -> Needs | None:
+        """Return the primitives with which the device of the subject would meet the condition; None if none helps."""
+        return [] if self.holds(subject) else None
 
     def explain(self, subject: Subject, depth: int = 0) -> Iterator[Part]:
         """Yield this condition as it was evaluated, then its parts."""
@@ -207,12 +221,24 @@ class All(_Joined):
     def holds(self, subject: Subject) -> bool:
         return all(part.holds(subject) for part in self.conditions)
 
+    def needs(self, subject: Subject) -> Needs | None:
+        found = list[tuple[Request, bool]]()
+        for part in self.conditions:  # a later one may ask for what only types have that meet the earlier ones
+            some = part.needs(subject)
+            if some is None:
+                return None
+            found += some
+        return found
+
 
 class _Any(_Joined):
     sign = "|"
 
     def holds(self, subject: Subject) -> bool:
         return any(part.holds(subject) for part in self.conditions)
+
+    def needs(self, subject: Subject) -> Needs | None:
+        return fewest_lacking(part.needs(subject) for part in self.conditions)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ep.include.errors import UnsupportedPrimitiveError
-from ep.include.primitive.registry import NewPrimitive, RequirePrimitive
-from ep.ops.kernels.conditions import Predicate, Subject, Value, in_code
+from ep.include.primitive.registry import NewPrimitive, RequirePrimitive, request_for
+from ep.ops.kernels.conditions import Needs, Predicate, Subject, Value, in_code
 
 
 class Need(Predicate):
@@ -40,6 +40,9 @@ class PrimitiveExists(Need):
     def attributes(self) -> frozenset[str]:
         values = (*self.arguments, *(value for _, value in self.named))
         return frozenset().union(*(value.attributes() for value in values if isinstance(value, Value)))
+
+    def needs(self, subject: Subject) -> Needs:
+        return [(self._by(request_for, subject), self.holds(subject))]
 
     def make(self, subject: Subject) -> Any:
         """Return a new primitive."""

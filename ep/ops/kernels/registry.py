@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ep.include.additions import note_addition
@@ -64,8 +65,8 @@ def register_kernel(
                         f"the kernel {added} of {operator} ties with {other}; give one of them another priority"
                     )
             _KERNELS[operator] = sorted([*kernels, added], key=lambda kernel: -kernel.priority)
-            note_addition(make)
             _LISTENERS.get(operator, _nothing)()  # with the lock: the listener must use the latest kernels
+        note_addition(make)
         return make
 
     return register
@@ -102,7 +103,7 @@ def choose(operator: str, subject: Subject, kernels: Sequence[Registration] | No
                 listed = "; ".join(map(str, ties))
                 raise DuplicateRegistrationError(f"kernels of {operator} tie for {_in_words(subject)}: {listed}")
             return candidate
-    raise UnsupportedPrimitiveError(_why_none(operator, kernels, subject))
+    raise UnsupportedPrimitiveError(partial(_why_none, operator, kernels, subject))
 
 
 def _why_none(operator: str, kernels: Sequence[Registration], subject: Subject) -> str:

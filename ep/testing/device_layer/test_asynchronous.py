@@ -1,10 +1,14 @@
 """Work that is still under way: events, copies, freed memory, threads. A device may do all work at once."""
 
+from __future__ import annotations
+
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +17,9 @@ from ep import AllocationOptions, DeviceManagerRegistry
 from ep.include import DataType
 from ep.include.primitive import FillFactory
 from ep.testing import patience
-from ep.testing.keys import some_key
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, some_key
+from ep.testing.samples import sized
 
 OPTIONS = AllocationOptions()
 BUSY_SECONDS, BUSY_LAUNCHES = 0.03, 30
@@ -33,7 +39,7 @@ class Busy:
     The number of elements follows from the speed of the device.
     """
 
-    def __init__(self, device, key):
+    def __init__(self, device: DeviceUnderTest, key: FlatKey) -> None:
         self.device, self.fill, (data_type,) = device, device.require(FillFactory, *key), key
         buffer = device.empty(FEWEST, data_type)
         self.fill.Launch(device.stream, buffer, 0, FEWEST)  # compiles
@@ -45,19 +51,19 @@ class Busy:
         self.count = min(max(int(FEWEST * BUSY_SECONDS / of_each), FEWEST), MOST)
         self.buffer = device.empty(self.count, data_type)
 
-    def write(self, stream, value):
+    def write(self, stream: Any, value: Any) -> None:
         """Queue the launches; the last one writes `value`."""
         for turn in range(BUSY_LAUNCHES):
             self.fill.Launch(stream, self.buffer, turn, self.count)
         self.fill.Launch(stream, self.buffer, value, self.count)
 
-    def end(self):
+    def end(self) -> Any:
         """Return the last elements of the buffer, a part that the launches write last."""
         return self.buffer[self.count - 8 :]
 
 
 @pytest.fixture
-def streams(device):
+def streams(device: DeviceUnderTest) -> Iterator[Any]:
     """Two streams for one test."""
     streams = [device.device.CreateStream() for _ in range(2)]
     yield streams
@@ -66,7 +72,7 @@ def streams(device):
 
 
 @pytest.fixture
-def waiting_streams(device, streams):
+def waiting_streams(device: DeviceUnderTest, streams: Any) -> Any:
     """Two streams that wait for events."""
     if not DeviceManagerRegistry.GetDeviceManager(device.type).IsStreamWaitEventSupported():
         pytest.skip(f"streams of {device} do not wait for events")
@@ -74,10 +80,10 @@ def waiting_streams(device, streams):
 
 
 @fill_key
-def test_a_stream_waits_for_the_work_of_another(device, waiting_streams, key):
+def test_a_stream_waits_for_the_work_of_another(device: DeviceUnderTest, waiting_streams: Any, key: FlatKey) -> None:
     busy, (first, second), event = Busy(device, key), waiting_streams, device.device.CreateEvent()
 
-    def work():
+    def work() -> Any:
         busy.write(first, 101)
         first.RecordEvent(event)
         second.WaitEvent(event)
@@ -87,13 +93,13 @@ def test_a_stream_waits_for_the_work_of_another(device, waiting_streams, key):
 
 
 @fill_key
-def test_an_event_is_done_when_its_work_is(device, streams, key):
+def test_an_event_is_done_when_its_work_is(device: DeviceUnderTest, streams: Any, key: FlatKey) -> None:
     """It is done at some time without anybody waiting for it, and then its work can be read without waiting."""
     busy, (first, second), event = Busy(device, key), streams, device.device.CreateEvent()
     busy.write(first, 102)
     first.RecordEvent(event)
 
-    def until_done():
+    def until_done() -> None:
         while not event.QueryDone():
             time.sleep(1e-4)
 
@@ -102,7 +108,7 @@ def test_an_event_is_done_when_its_work_is(device, streams, key):
 
 
 @fill_key
-def test_waiting_for_an_event_waits_for_its_work(device, streams, key):
+def test_waiting_for_an_event_waits_for_its_work(device: DeviceUnderTest, streams: Any, key: FlatKey) -> None:
     busy, (first, second), event = Busy(device, key), streams, device.device.CreateEvent()
     busy.write(first, 103)
     first.RecordEvent(event)
@@ -111,7 +117,9 @@ def test_waiting_for_an_event_waits_for_its_work(device, streams, key):
 
 
 @fill_key
-def test_an_event_is_of_the_work_before_its_last_record(device, waiting_streams, key):
+def test_an_event_is_of_the_work_before_its_last_record(
+    device: DeviceUnderTest, waiting_streams: Any, key: FlatKey
+) -> None:
     """A wait for it is for the work that it had then."""
     busy, (first, second), event = Busy(device, key), waiting_streams, device.device.CreateEvent()
     first.RecordEvent(event)
@@ -129,7 +137,7 @@ def test_an_event_is_of_the_work_before_its_last_record(device, waiting_streams,
 
 
 @fill_key
-def test_the_work_of_a_stream_is_done_when_it_is_destroyed(device, streams, key):
+def test_the_work_of_a_stream_is_done_when_it_is_destroyed(device: DeviceUnderTest, streams: Any, key: FlatKey) -> None:
     busy, stream = Busy(device, key), device.device.CreateStream()
     busy.write(stream, 111)
     patience.within(partial(device.device.DestroyStream, stream), "DestroyStream")
@@ -137,7 +145,7 @@ def test_the_work_of_a_stream_is_done_when_it_is_destroyed(device, streams, key)
 
 
 @fill_key
-def test_a_copy_to_the_host_waits_for_the_work_before_it(device, streams, key):
+def test_a_copy_to_the_host_waits_for_the_work_before_it(device: DeviceUnderTest, streams: Any, key: FlatKey) -> None:
     busy, stream = Busy(device, key), streams[0]
     busy.write(stream, 106)
     if not device.on_host:  # a host array is read by the host, which waits by Sync
@@ -147,7 +155,24 @@ def test_a_copy_to_the_host_waits_for_the_work_before_it(device, streams, key):
 
 
 @fill_key
-def test_an_array_may_change_after_it_was_copied_from(device, streams, key):
+def test_a_copy_that_has_begun_is_of_the_work_before_it(device: DeviceUnderTest, key: FlatKey) -> None:
+    """Operators write the array again before anybody waits for the copy."""
+    busy, of_type = Busy(device, key), DeviceManagerRegistry.GetDeviceManager(device.type).arrays()
+    if of_type is None:
+        return  # operators do not run on the device
+    arrays = of_type.on(0)
+    busy.buffer = arrays.empty((busy.count,), key[0].dtype)
+    busy.write(arrays.stream, 113)
+    wait = arrays.begin_copy_to_host(busy.buffer)
+    busy.write(arrays.stream, 114)
+    found = patience.within(wait, "a copy to the host that has begun")
+    assert found.shape == (busy.count,)
+    assert (found == 113).all()
+    assert (arrays.copy_to_host(busy.buffer) == 114).all()
+
+
+@fill_key
+def test_an_array_may_change_after_it_was_copied_from(device: DeviceUnderTest, streams: Any, key: FlatKey) -> None:
     busy, stream = Busy(device, key), streams[0]
     busy.write(stream, 104)
     array = np.full(busy.count, 3, key[0].dtype)
@@ -161,7 +186,7 @@ def test_an_array_may_change_after_it_was_copied_from(device, streams, key):
 
 
 @fill_key
-def test_freed_memory_is_refused(device, key):
+def test_freed_memory_is_refused(device: DeviceUnderTest, key: FlatKey) -> None:
     if device.on_host:
         pytest.skip(f"buffers of {device} are arrays, whose memory lives as long as they do")
     (data_type,) = key
@@ -176,11 +201,11 @@ def test_freed_memory_is_refused(device, key):
 
 
 @fill_key
-def test_memory_that_is_freed_comes_back(device, key):
+def test_memory_that_is_freed_comes_back(device: DeviceUnderTest, key: FlatKey) -> None:
     """Many buffers of 32 MiB, one after another, take the memory of a few."""
     (data_type,), size = key, 2 ** (16 if device.simulated else 25)
     fill, begin = device.require(FillFactory, *key), 0
-    for turn in range(64):
+    for turn in range(sized(device, 64, 24)):
         for buffer, free in (
             (device.device.Alloc(OPTIONS, size), lambda buffer: device.device.Free(OPTIONS, buffer)),
             (device.stream.AllocAsync(size), device.stream.FreeAsync),
@@ -197,13 +222,15 @@ def test_memory_that_is_freed_comes_back(device, key):
     assert _resident_bytes() - begin < 16 * size
 
 
-def _resident_bytes():
+def _resident_bytes() -> Any:
     """Return the bytes of memory that the process occupies; 0 where the system does not tell."""
     return int(RSS.read_text().split()[1]) * 4096 if RSS.exists() else 0
 
 
 @fill_key
-def test_stream_ordered_memory_is_freed_after_the_work_on_it(device, streams, key):
+def test_stream_ordered_memory_is_freed_after_the_work_on_it(
+    device: DeviceUnderTest, streams: Any, key: FlatKey
+) -> None:
     """What is queued before FreeAsync does not write the memory of another stream, which may be the same."""
     busy, (first, second), (data_type,) = Busy(device, key), streams, key
     freed = first.AllocAsync(4096)
@@ -219,19 +246,19 @@ def test_stream_ordered_memory_is_freed_after_the_work_on_it(device, streams, ke
     second.FreeAsync(buffer)
 
 
-def give_way(frame, event, argument):
+def give_way(frame: Any, event: Any, argument: Any) -> Any:
     """Trace a thread: let another one run before each line of Python, so that a missing lock shows."""
     time.sleep(0)
     return give_way
 
 
 @fill_key
-def test_threads_launch_the_same_primitive(device, key):
+def test_threads_launch_the_same_primitive(device: DeviceUnderTest, key: FlatKey) -> None:
     """Each thread launches on a stream of its own."""
     fill, (data_type,), failures = device.require(FillFactory, *key), key, []
     begin, count = threading.Barrier(4), 37
 
-    def work(mark):
+    def work(mark: Any) -> None:
         try:
             stream = device.device.CreateStream()
             buffers = [device.empty(count, data_type) for _ in range(20)]
@@ -246,8 +273,12 @@ def test_threads_launch_the_same_primitive(device, key):
         except BaseException as error:
             failures.append(error)
 
+    def join() -> None:
+        for thread in threads:
+            thread.join()
+
     threads = [threading.Thread(target=work, args=(25 * mark,), daemon=True) for mark in range(4)]
     for thread in threads:
         thread.start()
-    patience.within(lambda: [thread.join() for thread in threads], "four threads that launch Fill")
+    patience.within(join, "four threads that launch Fill")
     assert not failures

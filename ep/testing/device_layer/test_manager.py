@@ -1,19 +1,23 @@
 """Device managers: the devices that exist, and the active device of each thread."""
 
+from __future__ import annotations
+
 import threading
+from typing import Any
 
 import pytest
 
 from ep import ActiveDeviceGuard, DeviceManagerRegistry, DeviceUnavailableError
 from ep.include import Device, DeviceManager
+from ep.testing.device_under_test import DeviceUnderTest
 
 
 @pytest.fixture
-def manager(device):
+def manager(device: DeviceUnderTest) -> Any:
     return DeviceManagerRegistry.GetDeviceManager(device.type)
 
 
-def test_the_manager_has_the_devices_of_its_type(device, manager):
+def test_the_manager_has_the_devices_of_its_type(device: DeviceUnderTest, manager: Any) -> None:
     assert isinstance(manager, DeviceManager)
     assert manager is DeviceManagerRegistry.GetDeviceManager(device.type)
     assert manager.device_type() is device.type
@@ -31,7 +35,7 @@ def test_the_manager_has_the_devices_of_its_type(device, manager):
 
 
 @pytest.mark.parametrize("what", ["GetDevice", "SetActiveDeviceByIndex"])
-def test_indices_of_no_device(manager, what):
+def test_indices_of_no_device(manager: Any, what: Any) -> None:
     for index in (-1, manager.GetDeviceCount(), 2**70):
         with pytest.raises(DeviceUnavailableError, match=rf"\bdevice_index\b.*{index}"):
             getattr(manager, what)(index)
@@ -40,7 +44,7 @@ def test_indices_of_no_device(manager, what):
             getattr(manager, what)(wrong)
 
 
-def test_the_active_device(manager):
+def test_the_active_device(manager: Any) -> None:
     before = manager.GetActiveDeviceIndex()
     for index in range(manager.GetDeviceCount()):
         chosen = manager.GetDevice(index)
@@ -54,7 +58,7 @@ def test_the_active_device(manager):
         assert manager.GetActiveDeviceIndex() == before
 
 
-def test_each_thread_has_an_active_device_of_its_own(manager):
+def test_each_thread_has_an_active_device_of_its_own(manager: Any) -> None:
     """A thread begins with device 0, whichever device is active in other threads."""
     seen = []
     last = manager.GetDeviceCount() - 1

@@ -1,24 +1,28 @@
 """Streams and events: order, waiting, elapsed time, stream-ordered memory, and invalid arguments."""
 
+from __future__ import annotations
+
 import threading
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from ep import DeviceManagerRegistry
 from ep.include import Event, Stream, kMaxAlignmentRequirement
-from ep.testing.device_under_test import address
+from ep.testing.device_under_test import DeviceUnderTest, address
 
 
 @pytest.fixture
-def stream(device):
+def stream(device: DeviceUnderTest) -> Iterator[Any]:
     """A stream for one test."""
     stream = device.device.CreateStream()
     yield stream
     device.device.DestroyStream(stream)
 
 
-def test_a_stream_knows_its_device(device, stream):
+def test_a_stream_knows_its_device(device: DeviceUnderTest, stream: Any) -> None:
     assert isinstance(stream, Stream)
     assert stream is not device.device.CreateStream()
     assert (stream.device(), stream.device_type()) == (device.device, device.type)
@@ -26,7 +30,7 @@ def test_a_stream_knows_its_device(device, stream):
     assert stream.GetAsyncError() is None
 
 
-def test_events(device, stream):
+def test_events(device: DeviceUnderTest, stream: Any) -> None:
     events = device.device.CreateEvents(3)
     assert len({id(event) for event in events}) == 3
     assert device.device.CreateEvents(0) == []
@@ -49,7 +53,7 @@ def test_events(device, stream):
     device.device.DestroyEvent(device.device.CreateEvent())
 
 
-def test_elapsed_time(device, stream):
+def test_elapsed_time(device: DeviceUnderTest, stream: Any) -> None:
     """Elapsed time is in milliseconds; it is optional."""
     begin, end = device.device.CreateEvents(2)
     if not hasattr(begin, "ElapsedTime"):
@@ -63,7 +67,7 @@ def test_elapsed_time(device, stream):
     assert 0 <= begin.ElapsedTime(end) < 60_000
 
 
-def test_waiting_for_the_event_of_another_stream(device, stream):
+def test_waiting_for_the_event_of_another_stream(device: DeviceUnderTest, stream: Any) -> None:
     if not DeviceManagerRegistry.GetDeviceManager(device.type).IsStreamWaitEventSupported():
         pytest.skip(f"streams of {device} do not wait for events")
     other, event = device.device.CreateStream(), device.device.CreateEvent()
@@ -79,7 +83,7 @@ def test_waiting_for_the_event_of_another_stream(device, stream):
 
 
 @pytest.mark.parametrize("wrong", [None, 7], ids=repr)
-def test_what_is_no_event_or_stream(device, stream, wrong):
+def test_what_is_no_event_or_stream(device: DeviceUnderTest, stream: Any, wrong: Any) -> None:
     refusing = {
         "event": [stream.RecordEvent, device.device.DestroyEvent],
         "stream": [device.device.DestroyStream],
@@ -93,7 +97,7 @@ def test_what_is_no_event_or_stream(device, stream, wrong):
                 function(wrong)
 
 
-def test_stream_ordered_memory(device, stream):
+def test_stream_ordered_memory(device: DeviceUnderTest, stream: Any) -> None:
     assert isinstance(device.device.IsStreamOrderedMemoryAllocationSupported(), bool)
     values = np.arange(100, dtype=np.int16)
     buffer = stream.AllocAsync(200)
@@ -109,10 +113,10 @@ def test_stream_ordered_memory(device, stream):
             stream.AllocAsync(size)
 
 
-def test_each_thread_with_a_stream_of_its_own(device):
+def test_each_thread_with_a_stream_of_its_own(device: DeviceUnderTest) -> None:
     results, failures = {}, []
 
-    def work(mark):
+    def work(mark: Any) -> None:
         try:
             stream, event = device.device.CreateStream(), device.device.CreateEvent()
             buffer = stream.AllocAsync(4096)

@@ -1,5 +1,9 @@
 """BatchScatter: every key, the order of rows, indices out of range, what is left as it is, and invalid arguments."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,8 +13,12 @@ from ep.include import DataType
 from ep.include.number_kind import INTEGERS
 from ep.include.primitive import BatchScatterFactory, ScatterOp
 from ep.testing import segments
-from ep.testing.keys import every_key, needs, some_key
+from ep.testing.arrays import Array, Dims, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, needs, some_key
 from ep.testing.references.scatter import scatter
+from ep.testing.references.segment_sum import rows_of_segments
+from ep.testing.refusals import Refused
 from ep.testing.refused_arguments import OfRows
 from ep.testing.samples import samples, sized
 
@@ -26,7 +34,7 @@ SOME = [
 BATCH = 3
 
 
-def drawn(rng, op, data_type, shape):
+def drawn(rng: Rng, op: Any, data_type: DataType, shape: Dims) -> Any:
     """Return numbers whose sums depend on their order, and whose products stay in range."""
     if op is not ScatterOp.kMul or data_type.dtype.kind in "biu":
         return samples(rng, data_type, int(np.prod(shape))).reshape(shape)
@@ -35,7 +43,7 @@ def drawn(rng, op, data_type, shape):
     return (rng.uniform(0.7, 1.4, shape) * rng.choice([1, -1], shape)).astype(data_type.dtype)
 
 
-def launch(device, key, out, updates, indices, offset=0):
+def launch(device: DeviceUnderTest, key: FlatKey, out: Any, updates: Array, indices: Array, offset: int = 0) -> Any:
     """Return what becomes of out."""
     batch, outer, places, inner = out.shape
     buffer = device.guarded(out)
@@ -46,12 +54,12 @@ def launch(device, key, out, updates, indices, offset=0):
     return device.written(buffer, out.shape)
 
 
-def are_same(got, want):
+def are_same(got: Array, want: Array) -> Any:
     """Return whether elements are equal, or NaN both."""
     return (got == want) | ((got != got) & (want != want))
 
 
-def compare(device, key, out, updates, indices, offset=0):
+def compare(device: DeviceUnderTest, key: FlatKey, out: Any, updates: Array, indices: Array, offset: int = 0) -> None:
     """Check every bit, but those of a NaN: rows are combined in one of few orders."""
     op, data_type, _ = key
     got, want = launch(device, key, out, updates, indices, offset), scatter(op, out, updates, indices, offset)
@@ -59,7 +67,7 @@ def compare(device, key, out, updates, indices, offset=0):
         assert got.tobytes() == want.tobytes()
         return
     named = np.zeros(out.shape, bool)
-    rows = segments.rows_of_segments(indices, out.shape[2], offset)
+    rows = rows_of_segments(indices, out.shape[2], offset)
     for b, target in rows:
         named[b, :, target] = True
     assert got[~named].tobytes() == out[~named].tobytes(), "rows that no index names were written"
@@ -71,7 +79,7 @@ def compare(device, key, out, updates, indices, offset=0):
     assert not len(differ), f"{len(differ)} elements differ, first {differ[0]}"
 
 
-def check(device, rng, key, shape, number, offset=0):
+def check(device: DeviceUnderTest, rng: Rng, key: FlatKey, shape: Dims, number: int, offset: int = 0) -> None:
     """Launch, and compare. shape: batch, outer, places, inner."""
     op, data_type, indices_type = key
     batch, outer, places, inner = shape
@@ -81,19 +89,19 @@ def check(device, rng, key, shape, number, offset=0):
 
 
 @every_key(BatchScatterFactory)
-def test_every_key(device, rng, key):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     check(device, rng, key, (BATCH, 2, 29, 3), 41, offset=2)
 
 
 @pytest.mark.parametrize("inner", [1, 2, 3, 4, 8, 16, 17, 33, 100, 1025])
 @some_key(BatchScatterFactory, *SOME)
-def test_sizes_of_rows(device, rng, key, inner):
+def test_sizes_of_rows(device: DeviceUnderTest, rng: Rng, key: FlatKey, inner: int) -> None:
     check(device, rng, key, (2, 1, 11, inner), 23)
 
 
 @pytest.mark.parametrize(("shape", "number"), segments.LARGE, ids=str)
 @some_key(BatchScatterFactory, *SOME)
-def test_across_threads(device, rng, key, shape, number):
+def test_across_threads(device: DeviceUnderTest, rng: Rng, key: FlatKey, shape: Dims, number: int) -> None:
     check(
         device, rng, key, (1, *(sized(device, size, min(size, 67)) for size in shape)),
         sized(device, min(number, 4000), min(number, 67)),
@@ -102,7 +110,7 @@ def test_across_threads(device, rng, key, shape, number):
 
 @pytest.mark.parametrize("batch", [1, 3])
 @some_key(BatchScatterFactory, *SOME)
-def test_many_rows_of_one_place(device, rng, key, batch):
+def test_many_rows_of_one_place(device: DeviceUnderTest, rng: Rng, key: FlatKey, batch: int) -> None:
     """More than 64 rows, all of one place, or of two that take turns."""
     number = sized(device, 601, 150)
     op, data_type, indices_type = key
@@ -112,7 +120,7 @@ def test_many_rows_of_one_place(device, rng, key, batch):
 
 
 @needs(BatchScatterFactory, ScatterOp.kUpdate, DataType.kInt32, DataType.kInt64)
-def test_the_last_row_stays(device):
+def test_the_last_row_stays(device: DeviceUnderTest) -> None:
     key, number = (ScatterOp.kUpdate, DataType.kInt32, DataType.kInt64), sized(device, 100_003, 503)
     updates, indices = np.arange(number, dtype=np.int32).reshape(1, 1, -1, 1), np.arange(number)[None] * 7 % 10
     got = launch(device, key, np.zeros((1, 1, 10, 1), np.int32), updates, indices)
@@ -123,7 +131,7 @@ def test_the_last_row_stays(device):
 
 @pytest.mark.parametrize("offset", [0, 1, 100, -3, 2**62, -(2**62)])
 @some_key(BatchScatterFactory, *((ScatterOp.kAdd, DataType.kFloat, t) for t in INTEGERS))
-def test_extreme_indices_and_offsets(device, key, offset):
+def test_extreme_indices_and_offsets(device: DeviceUnderTest, key: FlatKey, offset: int) -> None:
     """Nothing wraps around: the least and the largest index of every type, with the least and largest offset."""
     info = np.iinfo(key[2].dtype)
     near = [offset - 1, offset, offset + 2, offset + 3]
@@ -135,14 +143,14 @@ def test_extreme_indices_and_offsets(device, key, offset):
 
 @pytest.mark.parametrize("empty", ["batch", "outer", "places", "inner", "indices"])
 @some_key(BatchScatterFactory, SOME[0], SOME[3])
-def test_zero_sizes(device, rng, key, empty):
+def test_zero_sizes(device: DeviceUnderTest, rng: Rng, key: FlatKey, empty: Any) -> None:
     sizes = {"batch": BATCH, "outer": 3, "places": 5, "inner": 4, "indices": 6} | {empty: 0}
     *shape, number = sizes.values()
-    check(device, rng, key, shape, number)
+    check(device, rng, key, tuple(shape), number)
 
 
 @some_key(BatchScatterFactory, *SOME)
-def test_memory_that_is_not_aligned(device, rng, key):
+def test_memory_that_is_not_aligned(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     op, data_type, indices_type = key
     out, updates = (drawn(rng, op, data_type, (1, 2, size, 13)) for size in (7, 19))
     indices = segments.draw_ids(rng, indices_type, (1, 19), 7, 0)
@@ -161,7 +169,7 @@ def test_memory_that_is_not_aligned(device, rng, key):
     number=st.integers(0, 30),
     offset=st.integers(-3, 3),
 )
-def test_any_sizes(device, key, sizes, number, offset):
+def test_any_sizes(device: DeviceUnderTest, key: FlatKey, sizes: Any, number: int, offset: int) -> None:
     check(device, np.random.default_rng(number), key, sizes, number, offset)
 
 
@@ -170,12 +178,12 @@ class TestRefusals(OfRows):
     factory = BatchScatterFactory
     sizes = "batch_dim_size", "outer_dim_size", "scatter_dim_size", "inner_dim_size", "num_indices"
 
-    def arguments(self, device, key):
+    def arguments(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         _, data_type, indices_type = key
         updates, indices = device.filled(40, data_type), device.buffer(np.zeros(5, indices_type.dtype))
         sizes = dict(zip(self.sizes, (1, 2, 3, 4, 5), strict=True))
         return {**sizes, "updates": updates, "indices": indices, "out": device.filled(24, data_type)}
 
-    def test_overlap(self, device, key, refused):
+    def test_overlap(self, device: DeviceUnderTest, key: FlatKey, refused: Refused) -> None:
         memory = device.buffer(np.ones(80, key[1].dtype))
         refused(ValueError, "out overlaps updates", updates=memory[:40], out=memory[39:63])

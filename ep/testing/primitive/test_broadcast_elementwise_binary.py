@@ -1,6 +1,10 @@
 """BroadcastElementwiseBinary: every key against the references, every way to broadcast, and invalid arguments."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +18,11 @@ from ep.include.primitive import BroadcastElementwiseBinaryFactory, ElementwiseU
 from ep.include.primitive.op_table import attributes_of
 from ep.testing import tolerances
 from ep.testing.agreement import check_binary
-from ep.testing.keys import every_key, key_name, needs, needs_one_of, registered_keys, some_key, those_keys
+from ep.testing.arrays import Dims, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, key_name, needs, some_key, those_keys
 from ep.testing.references.convert import convert
+from ep.testing.refusals import Refusals, Refused
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import finite, operands, samples, sized
 
@@ -28,17 +35,17 @@ ADD_FLOAT = (BinaryOp.kAdd, DataType.kFloat, DataType.kFloat)
 SUB_FLOAT = (BinaryOp.kSub, DataType.kFloat, DataType.kFloat)
 
 
-def is_simple(key):
+def is_simple(key: FlatKey) -> bool:
     """Return whether the reference is fast for many elements, and all elements have the same size."""
     op, src_type, dst_type = key
     return op not in (*tolerances.SLOW_BINARY_REFERENCE, *REQUIRED) and src_type.itemsize == dst_type.itemsize
 
 
-def default_attributes(op):
+def default_attributes(op: Any) -> Any:
     return REQUIRED.get(op) or tuple(attribute.default for attribute in attributes_of(op))
 
 
-def launch(device, key, a, b, *attributes, dims=None):
+def launch(device: DeviceUnderTest, key: FlatKey, a: Any, b: Any, *attributes: Any, dims: Any = None) -> Any:
     """Launch, and return dst. dims: those given to Launch, if they are not the shapes."""
     op, src_type, dst_type = key
     a_dims, b_dims = dims or (np.shape(a), np.shape(b))
@@ -51,7 +58,7 @@ def launch(device, key, a, b, *attributes, dims=None):
 
 
 @every_key(BroadcastElementwiseBinaryFactory)
-def test_every_key(device, rng, key):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     op, src_type, _ = key
     count = 101 if op in tolerances.SLOW_BINARY_REFERENCE else sized(device, 1013, 257)
     a, b = operands(rng, op, src_type, count)
@@ -93,7 +100,7 @@ SHAPES = [
     (BinaryOp.kSub, DataType.kBFloat16, DataType.kBFloat16),
     suits=is_simple,
 )
-def test_every_way_to_broadcast(device, rng, key, dims):
+def test_every_way_to_broadcast(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any) -> None:
     """Test an op whose operands cannot be swapped, and results of another size than the operands."""
     dims = tuple(tuple(sized(device, size, min(size, 1009)) for size in side) for side in dims)
     op, src_type, dst_type = key
@@ -110,7 +117,7 @@ def test_every_way_to_broadcast(device, rng, key, dims):
 
 
 @st.composite
-def broadcasts(draw):
+def broadcasts(draw: Callable[..., Any]) -> Any:
     dims = draw(st.lists(st.integers(0, 4), max_size=8))
     sides = []
     for _ in range(2):
@@ -124,7 +131,7 @@ def broadcasts(draw):
     *((BinaryOp.kSub, t, t) for t in (DataType.kInt8, DataType.kFloat16, DataType.kFloat, DataType.kDouble)),
 )
 @pytest.mark.parametrize("row", [2, 3, 4, 7, 8, 9, 15, 16, 17, 33, 65])
-def test_every_size_of_a_row(device, rng, key, row):
+def test_every_size_of_a_row(device: DeviceUnderTest, rng: Rng, key: FlatKey, row: Any) -> None:
     """Test rows with and without tiles, split between threads in the middle of blocks."""
     data_type = key[1]
     outer, middle, last = (sized(device, *sizes) for sizes in ((211, 2), (31, 3), (11, 5)))
@@ -137,7 +144,7 @@ def test_every_size_of_a_row(device, rng, key, row):
 
 @needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
 @given(dims=broadcasts())
-def test_any_dims(device, dims):
+def test_any_dims(device: DeviceUnderTest, dims: Any) -> None:
     a = np.arange(math.prod(dims[0]), dtype=np.float32).reshape(dims[0])
     b = np.arange(math.prod(dims[1]), dtype=np.float32).reshape(dims[1]) * 100
     np.testing.assert_array_equal(launch(device, ADD_FLOAT, a, b), a + b)
@@ -150,21 +157,21 @@ OF_INTEGERS = [
 ]
 
 
-@needs_one_of(BroadcastElementwiseBinaryFactory, *OF_INTEGERS)
+@those_keys(BroadcastElementwiseBinaryFactory, *OF_INTEGERS)
+@few_examples
 @given(data=st.data())
-def test_any_integers(device, data):
-    keys = registered_keys(device.type, BroadcastElementwiseBinaryFactory)
-    op, data_type, _ = data.draw(st.sampled_from([key for key in OF_INTEGERS if key in keys]))
+def test_any_integers(device: DeviceUnderTest, key: Any, data: st.DataObject) -> None:
+    op, data_type, _ = key
     info = np.iinfo(data_type.dtype)
     numbers = st.lists(st.integers(info.min, info.max) | st.integers(0, 5), min_size=3, max_size=3)
     a, b = (np.array(data.draw(numbers), data_type.dtype) for _ in range(2))
-    check_binary(device.library, op, data_type, launch(device, (op, data_type, data_type), a, b), a, b, ())
+    check_binary(device.library, op, data_type, launch(device, key, a, b), a, b, ())
 
 
 @needs(BroadcastElementwiseBinaryFactory, *SUB_FLOAT)
 @pytest.mark.parametrize("side", [0, 1])
 @pytest.mark.parametrize("shape", [(7,), (331, 101)])
-def test_in_place_of_either_operand(device, rng, side, shape):
+def test_in_place_of_either_operand(device: DeviceUnderTest, rng: Rng, side: int, shape: Dims) -> None:
     """The operands of sub are not swapped if dst is its second operand."""
     values = [finite(rng, DataType.kFloat, math.prod(shape)).reshape(shape) for _ in range(2)]
     buffers = [device.buffer(value) for value in values]
@@ -174,14 +181,14 @@ def test_in_place_of_either_operand(device, rng, side, shape):
 
 
 @needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
-def test_in_place_with_the_other_operand_broadcast(device):
+def test_in_place_with_the_other_operand_broadcast(device: DeviceUnderTest) -> None:
     memory, row = device.buffer(np.arange(6, dtype=np.float32)), device.buffer(np.array([10, 20, 30], np.float32))
     primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 2)
     primitive.Launch(device.stream, (2, 3), memory, (3,), row, memory)
     np.testing.assert_array_equal(device.array(memory), [10, 21, 32, 13, 24, 35])
 
 
-NUMBERS = {
+NUMBERS: dict[DataType, list[Any]] = {
     DataType.kFloat: [(2, 2.0), (np.float64(0.1), np.float32(0.1))],
     DataType.kInt8: [(300, 44), (1e9, 127)],
     DataType.kUInt8: [(-1.5, 0)],
@@ -205,7 +212,9 @@ NUMBERS = {
     ],
 )
 @pytest.mark.parametrize("side", [0, 1])
-def test_plain_numbers_convert_as_cast_does(device, key, number, element, side):
+def test_plain_numbers_convert_as_cast_does(
+    device: DeviceUnderTest, key: FlatKey, number: int, element: Any, side: int
+) -> None:
     other = np.zeros(2, key[1].dtype)
     other[0] = element
     operands = (number, other) if side == 0 else (other, number)
@@ -227,7 +236,9 @@ def test_plain_numbers_convert_as_cast_does(device, key, number, element, side):
         for t in FLOATS
     ],
 )
-def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bounds):
+def test_the_gradient_of_a_clamp_knows_what_was_clamped(
+    device: DeviceUnderTest, data_type: DataType, bounds: Any
+) -> None:
     """The forward op stores its bounds rounded to the data type; the backward op compares with the rounded bounds."""
     low, high = bounds or (-1.0, 1.0)
     x = convert(np.array([-np.inf, -4, low, -0.25, 0.0, 0.5, high, 4, np.inf]), data_type.dtype)
@@ -243,7 +254,7 @@ def test_the_gradient_of_a_clamp_knows_what_was_clamped(device, data_type, bound
 
 @needs(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, DataType.kDouble, DataType.kDouble)
 @needs(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, DataType.kComplex128, DataType.kComplex128)
-def test_numbers_that_are_equal_but_not_the_same(device):
+def test_numbers_that_are_equal_but_not_the_same(device: DeviceUnderTest) -> None:
     """Test one primitive with zeros of either sign and any type in turn, also as parts of complex numbers."""
     divide = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kDiv, "float64", "float64", 1)
     dst, one = device.buffer(np.zeros(1)), device.buffer(np.ones(1))
@@ -252,14 +263,14 @@ def test_numbers_that_are_equal_but_not_the_same(device):
         assert device.array(dst)[0] == np.copysign(np.inf, number)
     add = device.require(BroadcastElementwiseBinaryFactory, BinaryOp.kAdd, "complex128", "complex128", 1)
     dst, zero = device.buffer(np.zeros(1, complex)), device.buffer(np.array([complex(0, -0.0)]))
-    for number in (complex(1, 0.0), complex(1, -0.0)):
-        add.Launch(device.stream, (1,), zero, (), number, dst)
-        assert str(device.array(dst)[0].imag) == str(number.imag)
+    for imag in (0.0, -0.0):
+        add.Launch(device.stream, (1,), zero, (), complex(1, imag), dst)
+        assert str(device.array(dst)[0].imag) == str(imag)
 
 
 @needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
 @pytest.mark.parametrize("none", [(), [], range(0), np.array([], int)], ids=lambda dims: type(dims).__name__)
-def test_no_dims_in_any_sequence(device, none):
+def test_no_dims_in_any_sequence(device: DeviceUnderTest, none: Any) -> None:
     add = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 1)
     dst, one = device.buffer(np.zeros(2, np.float32)), device.buffer(np.ones(2, np.float32))
     add.Launch(device.stream, (2,), one, none, 3, dst)
@@ -273,23 +284,23 @@ class TestRefusals(OfAnyLaunch):
     factory, dims = BroadcastElementwiseBinaryFactory, ("src0_dims", "src1_dims")
 
     @pytest.fixture
-    def primitive(self, device, key):
+    def primitive(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         return device.require(self.factory, *key, 3, *REQUIRED.get(key[0], ()))
 
-    def arguments(self, device, key):
+    def arguments(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         src0, src1 = (device.buffer(np.ones(count, key[1].dtype)) for count in (6, 3))
         return {"src0_dims": (2, 3), "src0": src0, "src1_dims": (3,), "src1": src1, "dst": device.filled(6, key[2])}
 
-    def test_dims(self, refused):
+    def test_dims(self, refused: Refused) -> None:
         refused(ValueError, r"src0_dims \(2, 3\), src1_dims \(4,\) do not broadcast at axis -1", src1_dims=(4,))
         refused(TypeError, "src0_dims must be a sequence of integers, not '23'", src0_dims="23")
 
-    def test_numbers_need_empty_dims(self, refused):
+    def test_numbers_need_empty_dims(self, refused: Refused) -> None:
         refused(TypeError, "src1 must be", src1=2.0)
 
 
 @some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT, suits=lambda key: key[1].dtype.kind != "c")
-def test_complex_numbers_for_real_operands(device, key, refuses):
+def test_complex_numbers_for_real_operands(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     op, src_type, dst_type = key
     primitive = device.require(BroadcastElementwiseBinaryFactory, *key, 1, *REQUIRED.get(op, ()))
     src, dst = device.buffer(np.ones(2, src_type.dtype)), device.filled(2, dst_type)
@@ -299,7 +310,7 @@ def test_complex_numbers_for_real_operands(device, key, refuses):
 
 
 @some_key(BroadcastElementwiseBinaryFactory, ADD_FLOAT, suits=lambda key: key[1].itemsize == key[2].itemsize)
-def test_overlap(device, key, refuses):
+def test_overlap(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     op, src_type, dst_type = key
     primitive = device.require(BroadcastElementwiseBinaryFactory, *key, 3, *REQUIRED.get(op, ()))
     memory, other = device.buffer(np.ones(16, src_type.dtype)), device.buffer(np.ones(6, src_type.dtype))
@@ -315,7 +326,7 @@ def test_overlap(device, key, refuses):
     (BinaryOp.kEqual, DataType.kFloat, DataType.kBool),
     suits=lambda key: key[1].itemsize != key[2].itemsize,
 )
-def test_operands_of_another_size_in_place(device, key, refuses):
+def test_operands_of_another_size_in_place(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     op, src_type, dst_type = key
     memory = device.buffer(np.ones(4 * 16, np.uint8))
     primitive = device.require(BroadcastElementwiseBinaryFactory, *key, 1, *REQUIRED.get(op, ()))
@@ -326,7 +337,7 @@ def test_operands_of_another_size_in_place(device, key, refuses):
 
 
 @needs(BroadcastElementwiseBinaryFactory, *ADD_FLOAT)
-def test_dims_in_any_sequence(device):
+def test_dims_in_any_sequence(device: DeviceUnderTest) -> None:
     """Dims may be a list, an ndarray of integers, or NumPy integers in a tuple."""
     primitive = device.require(BroadcastElementwiseBinaryFactory, *ADD_FLOAT, 2)
     ones = device.buffer(np.ones(6, np.float32))
@@ -341,7 +352,7 @@ def test_dims_in_any_sequence(device):
     (BinaryOp.kPow, DataType.kFloat, DataType.kFloat),
     (BinaryOp.kPow, DataType.kDouble, DataType.kDouble),
 )
-def test_power_is_the_same_beside_special_cases(device, rng, key):
+def test_power_is_the_same_beside_special_cases(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """Blocks in which an operand is special are computed by another functor, with the same results."""
     count, data_type = 3000, key[1]
     base, exponent = np.exp(rng.uniform(-20, 20, count)), rng.uniform(-4, 4, count)

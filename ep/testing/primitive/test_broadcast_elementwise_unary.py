@@ -1,7 +1,11 @@
 """BroadcastElementwiseUnary: every key, every kind of strides, on both sides, and invalid arguments."""
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +18,11 @@ from ep.include import DataType
 from ep.include.primitive import BroadcastElementwiseUnaryFactory
 from ep.include.primitive.op_table import attributes_of
 from ep.testing.agreement import assert_same_numbers, check_unary
-from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
+from ep.testing.arrays import Array, Dims, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, few_keys, some_key, those_keys
 from ep.testing.references.convert import convert
+from ep.testing.refusals import Refusals, Refused
 from ep.testing.refused_arguments import OfTwoShapes
 from ep.testing.samples import samples, sized
 
@@ -28,7 +35,7 @@ WALKS = IDENTITY, NEGATIVE, TO_HALF, TO_DOUBLE, IS_NAN
 EXACT = {UnaryOp.kIdentity, UnaryOp.kCast}
 
 
-def check_result(device, key, got, src):
+def check_result(device: DeviceUnderTest, key: FlatKey, got: Array, src: Array) -> None:
     """Check the elements of `got`. src: as it was read, broadcast to the dims of `got`."""
     op, src_type, dst_type = key
     got, src = np.ascontiguousarray(got).reshape(-1), np.ascontiguousarray(src).reshape(-1)
@@ -39,11 +46,13 @@ def check_result(device, key, got, src):
         check_unary(device.library, op, src_type, got, src, attributes)
 
 
-def require(device, key, max_num_dims=8):
+def require(device: DeviceUnderTest, key: FlatKey, max_num_dims: int = 8) -> Any:
     return device.require(BroadcastElementwiseUnaryFactory, *key, max_num_dims, *REQUIRED.get(key[0], ()))
 
 
-def launch(device, key, src, dst_dims, src_dims=None, **strides):
+def launch(
+    device: DeviceUnderTest, key: FlatKey, src: Array, dst_dims: Dims, src_dims: Dims | None = None, **strides: Any
+) -> Any:
     """Launch, and return dst, row-major in its dims."""
     dst = device.filled(math.prod(dst_dims) + 3, key[2])
     src_dims = src.shape if src_dims is None else src_dims
@@ -51,12 +60,12 @@ def launch(device, key, src, dst_dims, src_dims=None, **strides):
     return device.written(dst, dst_dims)
 
 
-def random(rng, key, dims):
+def random(rng: Rng, key: FlatKey, dims: Any) -> Any:
     return samples(rng, key[1], max(math.prod(dims), 1))[: math.prod(dims)].reshape(dims)
 
 
 @every_key(BroadcastElementwiseUnaryFactory)
-def test_every_key(device, rng, key):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     src = random(rng, key, (sized(device, 9, 2), 1, 37))
     dims = (src.shape[0], 2, 37)
     check_result(device, key, launch(device, key, src, dims), np.broadcast_to(src, dims))
@@ -83,7 +92,9 @@ SHAPES = [
 
 @pytest.mark.parametrize(("src_dims", "dst_dims"), SHAPES, ids=str)
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_every_kind_of_broadcast(device, rng, key, src_dims, dst_dims):
+def test_every_kind_of_broadcast(
+    device: DeviceUnderTest, rng: Rng, key: FlatKey, src_dims: Dims, dst_dims: Dims
+) -> None:
     src_dims, dst_dims = (tuple(sized(device, size, min(size, 23)) for size in dims) for dims in (src_dims, dst_dims))
     src = random(rng, key, src_dims)
     check_result(device, key, launch(device, key, src, dst_dims), np.broadcast_to(src, dst_dims))
@@ -91,14 +102,14 @@ def test_every_kind_of_broadcast(device, rng, key, src_dims, dst_dims):
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 33, 1023, 1024, 1025, 32769, 200_003])
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_every_length(device, rng, key, count):
+def test_every_length(device: DeviceUnderTest, rng: Rng, key: FlatKey, count: int) -> None:
     src = random(rng, key, (sized(device, count, min(count, 4099)),))
     check_result(device, key, launch(device, key, src, src.shape), src)
 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_every_order_of_strides(device, rng, key, order):
+def test_every_order_of_strides(device: DeviceUnderTest, rng: Rng, key: FlatKey, order: Any) -> None:
     """Test permuted strides on either side, and on both: no permutation is mistaken for its inverse."""
     src = random(rng, key, (2, 3, 4, 5))
     permuted = src.transpose(order)
@@ -112,12 +123,13 @@ def test_every_order_of_strides(device, rng, key, order):
 
 
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_upstreams_walks(device, rng, key):
+def test_upstreams_walks(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """Test sources of one element or rows, into a permuted dst; and matrices with gaps between rows."""
-    for src_dims, dst_strides in [((1,), None), ((1, 3, 2, 4), (1, 2, 6, 12)), ((1, 3, 1, 4), (24, 1, 12, 3))]:
+    src_dims: Dims
+    for src_dims, steps in [((1,), None), ((1, 3, 2, 4), (1, 2, 6, 12)), ((1, 3, 1, 4), (24, 1, 12, 3))]:
         src = random(rng, key, src_dims)
-        got = launch(device, key, src, (2, 3, 2, 4), dst_strides=dst_strides).reshape(-1)
-        strides = dst_strides or (24, 8, 4, 1)
+        got = launch(device, key, src, (2, 3, 2, 4), dst_strides=steps).reshape(-1)
+        strides = steps or (24, 8, 4, 1)
         at = sum(step * index for step, index in zip(strides, np.indices((2, 3, 2, 4)), strict=True))
         check_result(device, key, got[at], np.broadcast_to(src, (2, 3, 2, 4)))
     for src_strides, dst_strides in (((4, 1), (1, 5)), ((2, 1), (1, 10))):
@@ -135,7 +147,7 @@ def test_upstreams_walks(device, rng, key):
 
 
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_strides_with_gaps_do_not_fuse(device, rng, key):
+def test_strides_with_gaps_do_not_fuse(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty contiguous elements."""
     memory = random(rng, key, (400,))
     out = launch(device, key, memory, (4, 1, 5), (4, 1, 5), src_strides=(100, 5, 1))
@@ -143,7 +155,7 @@ def test_strides_with_gaps_do_not_fuse(device, rng, key):
 
 
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_rows_that_no_wide_unit_divides(device, rng, key):
+def test_rows_that_no_wide_unit_divides(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """A last axis of 4 under a row stride of 5, on either side: four elements must not be moved as one unit."""
     memory = random(rng, key, (25,))
     out = launch(device, key, memory, (2, 5, 4), (5, 4), src_strides=(5, 1))
@@ -159,7 +171,9 @@ def test_rows_that_no_wide_unit_divides(device, rng, key):
     ("dims", "strides"), [((3, 2), (2, 3)), ((2, 3, 5), (15, 10, 6)), ((101, 50), (50, 101)), ((50, 101), (101, 50))]
 )
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_elements_between_those_of_other_rows(device, rng, key, dims, strides):
+def test_elements_between_those_of_other_rows(
+    device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, strides: Dims
+) -> None:
     """No two elements of dst share a place, although the steps along one axis pass those along another one."""
     src, dst = random(rng, key, dims), device.filled(4 * math.prod(dims), key[2])
     require(device, key).Launch(device.stream, dims, device.buffer(src), dims, dst, dst_strides=strides)
@@ -171,7 +185,7 @@ def test_elements_between_those_of_other_rows(device, rng, key, dims, strides):
 
 
 @some_key(BroadcastElementwiseUnaryFactory, *WALKS)
-def test_one_element_into_gaps(device, rng, key):
+def test_one_element_into_gaps(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """A source of one element must not make a launch ignore the strides of dst."""
     src = random(rng, key, ())
     dst = device.filled(3 * 1500, key[2])
@@ -199,7 +213,7 @@ def test_one_element_into_gaps(device, rng, key):
 @some_key(
     BroadcastElementwiseUnaryFactory, NEGATIVE, COPY, IDENTITY, suits=lambda key: key[1].itemsize == key[2].itemsize
 )
-def test_the_same_places_in_place(device, rng, key, dims, strides):
+def test_the_same_places_in_place(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, strides: Dims) -> None:
     dims = tuple(sized(device, size, min(size, 50)) for size in dims)
     steps = strides or tuple(math.prod(dims[axis + 1 :]) for axis in range(len(dims)))
     values = random(rng, key, (extent(dims, steps),))
@@ -214,7 +228,7 @@ def test_the_same_places_in_place(device, rng, key, dims, strides):
 
 
 @some_key(BroadcastElementwiseUnaryFactory, NEGATIVE, IDENTITY)
-def test_other_places_in_place(device, key, refuses):
+def test_other_places_in_place(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     values = np.arange(6).astype(key[1].dtype)
     memory = device.buffer(values)
     with refuses.expected(require(device, key), ValueError, "dst is the memory of src"):
@@ -223,7 +237,7 @@ def test_other_places_in_place(device, key, refuses):
 
 
 @some_key(BroadcastElementwiseUnaryFactory, TO_HALF, NEGATIVE, IDENTITY)
-def test_plain_numbers(device, key):
+def test_plain_numbers(device: DeviceUnderTest, key: FlatKey) -> None:
     primitive, dst = require(device, key), device.filled(15, key[2])
     for number in (2, 3.0, np.int8(4), 2):
         primitive.Launch(device.stream, (), number, (3, 5), dst)
@@ -233,14 +247,14 @@ def test_plain_numbers(device, key):
 
 
 @those_keys(BroadcastElementwiseUnaryFactory, (UnaryOp.kCast, T.kFloat, T.kUInt8), (UnaryOp.kCast, T.kDouble, T.kBool))
-def test_casts_by_the_rules_of_cast(device, key):
+def test_casts_by_the_rules_of_cast(device: DeviceUnderTest, key: FlatKey) -> None:
     src = np.array([[np.nan, np.inf, -np.inf, 0.5, -0.5, 300, -1, 255.9]] * 3, key[1].dtype)
     got = launch(device, key, src, (2, 3, 8))
     assert_same_numbers(got, np.broadcast_to(convert(src, key[2].dtype), (2, 3, 8)))
 
 
 @st.composite
-def walks(draw):
+def walks(draw: Callable[..., Any]) -> Any:
     """Draw dims and strides of src and dst, with gaps between elements."""
     dst_dims = draw(st.lists(st.integers(0, 4), max_size=8))
     kept = dst_dims[draw(st.integers(0, len(dst_dims))) :]
@@ -249,7 +263,7 @@ def walks(draw):
 
 
 @st.composite
-def strides_of(draw, dims):
+def strides_of(draw: Callable[..., Any], dims: Any) -> Any:
     if draw(st.booleans()):
         return None
     strides, step = [0] * len(dims), 1
@@ -259,12 +273,10 @@ def strides_of(draw, dims):
     return tuple(strides)
 
 
-@some_key(BroadcastElementwiseUnaryFactory, IDENTITY)
-@given(walk=walks(), data=st.data(), seed=st.integers(0, 2**32))
-def test_any_walk(device, key, walk, data, seed):
-    """Test a sample of all types that the device registers for casts and copies."""
-    keys = [key for key in registered_keys(device.type, BroadcastElementwiseUnaryFactory) if key[0] in EXACT]
-    key = data.draw(st.sampled_from(spread(keys) or [key]))
+@few_keys(BroadcastElementwiseUnaryFactory, suits=lambda key: key[0] in EXACT)
+@few_examples
+@given(walk=walks(), seed=st.integers(0, 2**32))
+def test_any_walk(device: DeviceUnderTest, key: FlatKey, walk: Any, seed: int) -> None:
     src_dims, src_strides, dst_dims, dst_strides = walk
     places = []
     for dims, strides in ((src_dims, src_strides), (dst_dims, dst_strides)):
@@ -286,10 +298,10 @@ class TestRefusals(OfTwoShapes):
     factory = BroadcastElementwiseUnaryFactory
 
     @pytest.fixture
-    def primitive(self, device, key):
+    def primitive(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         return require(device, key, 3)
 
-    def test_numbers(self, refused):
+    def test_numbers(self, refused: Refused) -> None:
         refused(ValueError, r"src is 1e\+300, which float32 cannot hold", src_dims=(), src=1e300)
         refused(TypeError, "src is the complex number", src_dims=(), src=1j)
         refused(TypeError, "src must be", src_dims=(), src="1")

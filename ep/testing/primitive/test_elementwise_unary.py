@@ -1,5 +1,9 @@
 """ElementwiseUnary: every key against the references, in place, sizes above the grain, and invalid arguments."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,8 +15,11 @@ from ep.include.number_kind import FLOATS
 from ep.include.primitive import ElementwiseUnaryFactory
 from ep.include.primitive.op_table import attributes_of
 from ep.testing.agreement import check_unary
-from ep.testing.keys import every_key, needs, needs_one_of, registered_keys, some_key, those_keys
+from ep.testing.arrays import Array, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, needs, some_key, those_keys
 from ep.testing.references.convert import convert
+from ep.testing.refusals import Refusals
 from ep.testing.refused_arguments import OfTwoCounts
 from ep.testing.samples import other_types, samples, sized
 
@@ -22,11 +29,11 @@ RELU_FLOAT, RELU_HALF, RELU_INT8 = (
 )
 
 
-def default_attributes(op):
+def default_attributes(op: Any) -> Any:
     return REQUIRED.get(op) or tuple(attribute.default for attribute in attributes_of(op))
 
 
-def launch(device, key, src, *attributes):
+def launch(device: DeviceUnderTest, key: FlatKey, src: Array, *attributes: Any) -> Any:
     op, src_type, dst_type = key
     dst = device.filled(src.size + 3, dst_type)
     primitive = device.require(ElementwiseUnaryFactory, op, src_type, dst_type, *attributes)
@@ -35,7 +42,7 @@ def launch(device, key, src, *attributes):
 
 
 @every_key(ElementwiseUnaryFactory)
-def test_every_key(device, rng, key):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     op, src_type, _ = key
     src = samples(rng, src_type, sized(device, 1013, 257))
     check_unary(
@@ -45,7 +52,7 @@ def test_every_key(device, rng, key):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 31, 33, 32768, 32769, 100_003])
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT, RELU_HALF, RELU_INT8)
-def test_every_length(device, rng, key, count):
+def test_every_length(device: DeviceUnderTest, rng: Rng, key: FlatKey, count: int) -> None:
     """Test tails, one grain, and several of them; a value gives the same bits at any position."""
     op, src_type, _ = key
     count = sized(device, count, min(count, 4099))
@@ -65,7 +72,7 @@ def test_every_length(device, rng, key, count):
     (UnaryOp.kLogicalNot, DataType.kUInt8, DataType.kBool),
     suits=lambda key: key[1].itemsize == key[2].itemsize,
 )
-def test_in_place(device, rng, key, count):
+def test_in_place(device: DeviceUnderTest, rng: Rng, key: FlatKey, count: int) -> None:
     op, src_type, dst_type = key
     src = samples(rng, src_type, count)
     memory = device.buffer(src)
@@ -76,7 +83,7 @@ def test_in_place(device, rng, key, count):
 
 @needs(ElementwiseUnaryFactory, UnaryOp.kLeakyRelu, DataType.kDouble, DataType.kDouble)
 @pytest.mark.parametrize("alpha", [0.1, 1 / 3, 1e-300])
-def test_attributes_are_not_cut_to_float32(device, alpha):
+def test_attributes_are_not_cut_to_float32(device: DeviceUnderTest, alpha: Any) -> None:
     src = np.array([-1.0, -3.0])
     got = launch(device, (UnaryOp.kLeakyRelu, DataType.kDouble, DataType.kDouble), src, alpha)
     np.testing.assert_array_equal(got, alpha * src)
@@ -87,7 +94,7 @@ def test_attributes_are_not_cut_to_float32(device, alpha):
     (UnaryOp.kReal, DataType.kComplex128, DataType.kFloat16),
     (UnaryOp.kReal, DataType.kComplex128, DataType.kBFloat16),
 )
-def test_narrowing_rounds_once(device, key):
+def test_narrowing_rounds_once(device: DeviceUnderTest, key: FlatKey) -> None:
     """In a cast from complex128 to a 16-bit type, these values would show an intermediate rounding to float32."""
     destination = key[2]
     digits = 11 if destination is DataType.kFloat16 else 8
@@ -105,7 +112,7 @@ def test_narrowing_rounds_once(device, key):
     (UnaryOp.kCeil, DataType.kFloat16, DataType.kFloat16),
     (UnaryOp.kCeil, DataType.kBFloat16, DataType.kBFloat16),
 )
-def test_all_16_bit_values_survive(device, key):
+def test_all_16_bit_values_survive(device: DeviceUnderTest, key: FlatKey) -> None:
     """Every bit pattern converts to float32 and back unchanged, and NaN stays NaN."""
     data_type = key[1]
     src = np.arange(65536, dtype=np.uint32).astype(np.uint16).view(data_type.dtype)
@@ -127,19 +134,15 @@ WITH_ATTRIBUTES = [
 ]
 
 
-@needs_one_of(ElementwiseUnaryFactory, *WITH_ATTRIBUTES)
-@given(
-    data=st.data(),
-    values=st.lists(st.floats(width=32), max_size=40),
-    attributes=st.tuples(REAL, REAL),
-)
-def test_any_values_and_attributes(device, data, values, attributes):
-    keys = registered_keys(device.type, ElementwiseUnaryFactory)
-    op, data_type, _ = data.draw(st.sampled_from([key for key in WITH_ATTRIBUTES if key in keys]))
+@those_keys(ElementwiseUnaryFactory, *WITH_ATTRIBUTES)
+@few_examples
+@given(values=st.lists(st.floats(width=32), max_size=40), attributes=st.tuples(REAL, REAL))
+def test_any_values_and_attributes(device: DeviceUnderTest, key: Any, values: Any, attributes: Any) -> None:
+    op, data_type, _ = key
     with np.errstate(over="ignore"):
         src = np.array(values, np.float32).astype(data_type.dtype)
     attributes = attributes[: len(attributes_of(op))]
-    got = launch(device, (op, data_type, data_type), src, *attributes)
+    got = launch(device, key, src, *attributes)
     if src.size:
         check_unary(device.library, op, data_type, got, src, attributes)
 
@@ -149,10 +152,12 @@ class TestRefusals(OfTwoCounts):
     factory = ElementwiseUnaryFactory
 
     @pytest.fixture
-    def primitive(self, device, key):
+    def primitive(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         return device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(key[0], ()))
 
-    def test_zero_elements_are_nothing_but_checked(self, device, key, primitive, refuses):
+    def test_zero_elements_are_nothing_but_checked(
+        self, device: DeviceUnderTest, key: FlatKey, primitive: Any, refuses: Refusals
+    ) -> None:
         _, src_type, dst_type = key
         src, dst = device.empty(0, src_type), device.empty(0, dst_type)
         primitive.Launch(device.stream, src, dst, 0)
@@ -161,7 +166,7 @@ class TestRefusals(OfTwoCounts):
 
 
 @some_key(ElementwiseUnaryFactory, RELU_FLOAT, suits=lambda key: key[1].itemsize == key[2].itemsize)
-def test_overlap(device, key, refuses):
+def test_overlap(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     _, src_type, dst_type = key
     primitive = device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(key[0], ()))
     memory = device.buffer(np.ones(16, src_type.dtype))
@@ -176,7 +181,7 @@ def test_overlap(device, key, refuses):
     (UnaryOp.kIsNan, DataType.kFloat, DataType.kBool),
     suits=lambda key: key[1].itemsize != key[2].itemsize,
 )
-def test_elements_of_another_size_in_place(device, key, refuses):
+def test_elements_of_another_size_in_place(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     _, src_type, dst_type = key
     memory = device.buffer(np.ones(8 * 16, np.uint8))
     primitive = device.require(ElementwiseUnaryFactory, *key, *REQUIRED.get(key[0], ()))

@@ -1,7 +1,11 @@
 """Expand: every data type, every kind of strides, on both sides, and invalid arguments."""
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +14,10 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.include.primitive import ExpandFactory
-from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.arrays import Array, Dims, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, some_key
+from ep.testing.refusals import Refusals
 from ep.testing.refused_arguments import OfTwoShapes
 from ep.testing.samples import samples, sized
 
@@ -35,7 +42,14 @@ SHAPES = [
 ]
 
 
-def launch(device, data_type, src, dst_dims, src_dims=None, **strides):
+def launch(
+    device: DeviceUnderTest,
+    data_type: DataType,
+    src: Array,
+    dst_dims: Dims,
+    src_dims: Dims | None = None,
+    **strides: Any,
+) -> Any:
     dst = device.filled(math.prod(dst_dims) + 3, data_type)
     primitive = device.require(ExpandFactory, data_type, 8)
     src_dims = src.shape if src_dims is None else src_dims
@@ -45,7 +59,7 @@ def launch(device, data_type, src, dst_dims, src_dims=None, **strides):
 
 @pytest.mark.parametrize(("src_dims", "dst_dims"), SHAPES, ids=str)
 @every_key(ExpandFactory)
-def test_every_key(device, rng, key, src_dims, dst_dims):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey, src_dims: Dims, dst_dims: Dims) -> None:
     (data_type,) = key
     src = samples(rng, data_type, max(math.prod(src_dims), 1))[: math.prod(src_dims)].reshape(src_dims)
     out = launch(device, data_type, src, dst_dims)
@@ -64,7 +78,7 @@ def test_every_key(device, rng, key, src_dims, dst_dims):
     ],
 )
 @some_key(ExpandFactory, (DataType.kFloat16,))
-def test_across_the_grain(device, rng, key, src_dims, dst_dims):
+def test_across_the_grain(device: DeviceUnderTest, rng: Rng, key: FlatKey, src_dims: Dims, dst_dims: Dims) -> None:
     (data_type,) = key
     src_dims, dst_dims = (tuple(sized(device, size, min(size, 1009)) for size in dims) for dims in (src_dims, dst_dims))
     src = samples(rng, data_type, math.prod(src_dims)).reshape(src_dims)
@@ -77,7 +91,7 @@ ROWS = [*range(1, 20), 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 129, 191, 255, 
 
 @some_key(ExpandFactory, *SIZES)
 @pytest.mark.parametrize("row", [*ROWS, 8191, 8192, 8193])
-def test_every_size_of_a_row(device, rng, key, row):
+def test_every_size_of_a_row(device: DeviceUnderTest, rng: Rng, key: FlatKey, row: Any) -> None:
     """Test rows copied and rows filled, in blocks of every width, from memory that is not aligned to them."""
     (data_type,) = key
     src = samples(rng, data_type, 3 * row).reshape(3, 1, row)
@@ -90,7 +104,7 @@ def test_every_size_of_a_row(device, rng, key, row):
 
 @some_key(ExpandFactory, *SIZES)
 @pytest.mark.parametrize("row", range(1, 68))
-def test_short_rows_many_times(device, rng, key, row):
+def test_short_rows_many_times(device: DeviceUnderTest, rng: Rng, key: FlatKey, row: Any) -> None:
     (data_type,) = key
     src = samples(rng, data_type, 2 * row).reshape(2, 1, row)
     for times in (3, 8, 21, 150):
@@ -100,7 +114,7 @@ def test_short_rows_many_times(device, rng, key, row):
 
 @some_key(ExpandFactory, *SIZES)
 @pytest.mark.parametrize("times", [2, 3, 4])
-def test_each_element_a_few_times(device, rng, key, times):
+def test_each_element_a_few_times(device: DeviceUnderTest, rng: Rng, key: FlatKey, times: Any) -> None:
     (data_type,) = key
     for count in (1, 2, 3, 7, 8, 9, 31, 32, 33, 65, 1000):
         src = samples(rng, data_type, count).reshape(count, 1)
@@ -110,7 +124,7 @@ def test_each_element_a_few_times(device, rng, key, times):
 
 @pytest.mark.parametrize("row", [3, 17, 64, 331])
 @some_key(ExpandFactory, (DataType.kUInt8,))
-def test_rows_between_gaps(device, rng, key, row):
+def test_rows_between_gaps(device: DeviceUnderTest, rng: Rng, key: FlatKey, row: Any) -> None:
     """No block exceeds its row."""
     (data_type,) = key
     src = samples(rng, data_type, 5 * row)
@@ -125,7 +139,7 @@ def test_rows_between_gaps(device, rng, key, row):
 
 @pytest.mark.parametrize("dims", [(61, 1, 67, 1), (1, 53, 1, 71), (601, 1, 3, 1)], ids=str)
 @some_key(ExpandFactory, (DataType.kFloat,))
-def test_blocks_across_the_grain(device, rng, key, dims):
+def test_blocks_across_the_grain(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any) -> None:
     """Test threads that begin in the middle of a row, and of a block of rows."""
     (data_type,) = key
     dims = tuple(sized(device, size, min(size, 11)) for size in dims)
@@ -151,7 +165,9 @@ INTERWOVEN = [
 
 @pytest.mark.parametrize(("dims", "strides"), INTERWOVEN)
 @some_key(ExpandFactory, *SIZES)
-def test_elements_between_those_of_other_rows(device, rng, key, dims, strides):
+def test_elements_between_those_of_other_rows(
+    device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, strides: Dims
+) -> None:
     (data_type,) = key
     src = samples(rng, data_type, math.prod(dims)).reshape(dims)
     dst = device.filled(math.prod(dims) * 4, data_type)
@@ -173,7 +189,7 @@ def test_elements_between_those_of_other_rows(device, rng, key, dims, strides):
 
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 @some_key(ExpandFactory, (DataType.kInt32,))
-def test_permuted_strides(device, key, order):
+def test_permuted_strides(device: DeviceUnderTest, key: FlatKey, order: Any) -> None:
     """Test every axis order of a 4-d array in memory, on either side: no order is mistaken for its inverse."""
     (data_type,) = key
     memory = np.arange(2 * 3 * 4 * 5).astype(data_type.dtype)
@@ -186,7 +202,7 @@ def test_permuted_strides(device, key, order):
 
 
 @some_key(ExpandFactory, (DataType.kFloat,))
-def test_strides_with_gaps_do_not_fuse(device, key):
+def test_strides_with_gaps_do_not_fuse(device: DeviceUnderTest, key: FlatKey) -> None:
     """src (4, 1, 5) with strides (100, 5, 1) is four rows of five, not twenty contiguous elements."""
     (data_type,) = key
     memory = np.arange(400).astype(data_type.dtype)
@@ -195,7 +211,7 @@ def test_strides_with_gaps_do_not_fuse(device, key):
 
 
 @some_key(ExpandFactory, (DataType.kUInt8,), (DataType.kFloat,), (DataType.kComplex128,))
-def test_rows_that_no_wide_unit_divides(device, key):
+def test_rows_that_no_wide_unit_divides(device: DeviceUnderTest, key: FlatKey) -> None:
     """A last axis of 4 under a row stride of 5: four elements must not be moved as one unit."""
     (data_type,) = key
     memory = np.arange(50).astype(data_type.dtype)
@@ -215,7 +231,9 @@ def test_rows_that_no_wide_unit_divides(device, key):
     [((2, 3), (2, 3), None), ((6,), (1, 6), None), ((1, 6), (1, 6), (9, 1)), ((), (1, 1), None)],
 )
 @some_key(ExpandFactory, (DataType.kDouble,))
-def test_the_same_places_in_place(device, key, src_dims, dst_dims, src_strides):
+def test_the_same_places_in_place(
+    device: DeviceUnderTest, key: FlatKey, src_dims: Dims, dst_dims: Dims, src_strides: Dims
+) -> None:
     values = np.arange(6).astype(key[0].dtype)
     memory = device.buffer(values)
     primitive = device.require(ExpandFactory, *key, 2)
@@ -224,7 +242,7 @@ def test_the_same_places_in_place(device, key, src_dims, dst_dims, src_strides):
 
 
 @some_key(ExpandFactory, (DataType.kDouble,))
-def test_other_places_in_place(device, key, refuses):
+def test_other_places_in_place(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     values = np.arange(6).astype(key[0].dtype)
     memory = device.buffer(values)
     primitive = device.require(ExpandFactory, *key, 2)
@@ -234,19 +252,18 @@ def test_other_places_in_place(device, key, refuses):
 
 
 @st.composite
-def expansions(draw):
+def expansions(draw: Callable[..., Any]) -> Any:
     dst_dims = draw(st.lists(st.integers(0, 5), max_size=8))
     kept = dst_dims[draw(st.integers(0, len(dst_dims))) :]
     src_dims = [draw(st.sampled_from([1, size])) for size in kept]
     return tuple(src_dims), tuple(dst_dims)
 
 
-@some_key(ExpandFactory, (DataType.kFloat,))
-@given(dims=expansions(), data=st.data())
-def test_any_dims(device, key, dims, data):
-    """Test any data type that the device registers."""
-    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, ExpandFactory)))
-    src_dims, dst_dims = dims
+@every_key(ExpandFactory)
+@few_examples
+@given(dims=expansions())
+def test_any_dims(device: DeviceUnderTest, key: FlatKey, dims: Any) -> None:
+    (data_type,), (src_dims, dst_dims) = key, dims
     count = math.prod(src_dims)
     src = (
         np.arange(count * data_type.itemsize, dtype=np.uint32).astype(np.uint8).view(data_type.dtype).reshape(src_dims)

@@ -1,5 +1,9 @@
 """Expression: maps, rows and products, for which a device has kernels, and invalid arguments."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,6 +21,8 @@ from ep.include.primitive.structure import (
     Structure,
     kMaxRow,
 )
+from ep.testing.arrays import Array, Dims, Rng
+from ep.testing.device_under_test import DeviceUnderTest
 
 REAL = DataType.kFloat
 HALF = Constant(REAL, np.float32(0.5).tobytes())
@@ -134,20 +140,25 @@ KINDS = {
 }
 
 
+def arrays_of(device: DeviceUnderTest) -> Any:
+    """Return the arrays of operators on a device."""
+    arrays = DeviceManagerRegistry.GetDeviceManager(device.type).arrays()
+    assert arrays is not None
+    return arrays.on(0)
+
+
 class Device:
     """A device under test that has an Expression of some kind."""
 
-    def __init__(self, device, kind):
+    def __init__(self, device: DeviceUnderTest, kind: Any) -> None:
         self.device, self.structure = device, KINDS[kind]
-        self.primitive = NewPrimitive(ExpressionFactory, device.type, self.structure)
+        self.primitive: Any = NewPrimitive(ExpressionFactory, device.type, self.structure)
         if self.primitive is None:
             pytest.skip(f"{device} has no Expression of the kind {kind}")
 
-    def launch(self, shapes, *sources):
+    def launch(self, shapes: Any, *sources: Any) -> Any:
         """Return the results of `shapes`, from arrays of the host."""
-        of_device = DeviceManagerRegistry.GetDeviceManager(self.device.type).arrays()
-        assert of_device is not None
-        arrays = of_device.on(0)
+        arrays = arrays_of(self.device)
         types = [self.structure.data_type(value).dtype for value in self.structure.results]
         full = [np.full(shape, 1, dtype) for shape, dtype in zip(shapes, types, strict=False)]
         results = [arrays.copy_from_host(one) for one in full]
@@ -159,7 +170,7 @@ class Device:
 @pytest.mark.parametrize(
     "shapes", [((3, 5), (3, 5)), ((2, 3, 5), (5,)), ((4, 1, 300), (7, 1)), ((), ()), ((0, 3), (3,))]
 )
-def test_maps(device, rng, shapes):
+def test_maps(device: DeviceUnderTest, rng: Rng, shapes: Any) -> None:
     x, y = (rng.random(shape, np.float32) for shape in shapes)
     product, total = Device(device, "map").launch([np.broadcast_shapes(*shapes)] * 2, x, y)
     np.testing.assert_array_equal(product, x * y)
@@ -167,7 +178,7 @@ def test_maps(device, rng, shapes):
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (5, 5), (2, 3, 300), (1, 1), (17,), (600, 2), (0, 4), (2, kMaxRow)])
-def test_rows(device, rng, shape):
+def test_rows(device: DeviceUnderTest, rng: Rng, shape: Dims) -> None:
     """Elements and numbers of rows are both results, and operands of later steps."""
     x, r = rng.random(shape, np.float32), rng.random((*shape[:-1], 1), np.float32)
     rest, square = Device(device, "rows").launch([shape, r.shape], x, r)
@@ -178,7 +189,7 @@ def test_rows(device, rng, shape):
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (2, 3, 300), (1, 1), (17,), (6007, 37), (70, 1031), (2, kMaxRow)])
-def test_sums_of_columns(device, rng, shape):
+def test_sums_of_columns(device: DeviceUnderTest, rng: Rng, shape: Dims) -> None:
     tested, x, w = Device(device, "columns"), rng.random(shape, np.float32), rng.random(shape[-1:], np.float32)
     whole, outer = (*[1] * (len(shape) - 1), shape[-1]), tuple(range(len(shape) - 1))
     of_products, rest, total = tested.launch([whole, shape, whole], x, w)
@@ -188,20 +199,20 @@ def test_sums_of_columns(device, rng, shape):
     np.testing.assert_allclose(rest, products.sum(-1, keepdims=True) - products, rtol=1e-6)
 
 
-def test_sums_of_no_rows_and_sums_over_their_sources(device):
+def test_sums_of_no_rows_and_sums_over_their_sources(device: DeviceUnderTest) -> None:
     tested = Device(device, "columns")
     with pytest.raises(ValueError, match="results\\[0\\] has sums of columns of shape \\(0, 4\\); there must be rows"):
         tested.launch([(1, 4), (0, 4), (1, 4)], np.ones((0, 4), np.float32), np.ones(4, np.float32))
     with pytest.raises(ValueError, match="results\\[2\\] has shape \\(1, 1\\); it must be \\(1, 4\\)"):
         tested.launch([(1, 4), (3, 4), (1, 1)], np.ones((3, 4), np.float32), np.ones(4, np.float32))
-    arrays = DeviceManagerRegistry.GetDeviceManager(device.type).arrays().on(0)
+    arrays = arrays_of(device)
     x, w, rest, total = (arrays.copy_from_host(np.ones(one, np.float32)) for one in ((3, 4), (1, 4), (3, 4), (1, 4)))
     with pytest.raises(ValueError, match="results\\[0\\] overlaps sources\\[1\\]"):
         tested.primitive.Launch(device.stream, [w, rest, total], [x, w])
 
 
 @pytest.mark.parametrize("shape", [(3, 5), (2, 3, 300), (1, 1), (17,), (600, 2), (0, 4), (2, kMaxRow)])
-def test_gradients_of_softmaxes(device, rng, shape):
+def test_gradients_of_softmaxes(device: DeviceUnderTest, rng: Rng, shape: Dims) -> None:
     y, dy = rng.random(shape, np.float32), rng.normal(size=shape).astype(np.float32)
     more, of_logarithm = Device(device, "gradients").launch([shape] * 2, y, dy)
     y, given = y.astype(np.float64), -dy.astype(np.float64)
@@ -212,7 +223,7 @@ def test_gradients_of_softmaxes(device, rng, shape):
 
 
 @pytest.mark.parametrize("shape", [(5, 7), (3, 5, 20), (2, kMaxRow + 1), (6,), (1, 1)])
-def test_any_axes(device, rng, shape):
+def test_any_axes(device: DeviceUnderTest, rng: Rng, shape: Dims) -> None:
     """Test two reductions, and a map of their results, without elements after them."""
     tested = Device(device, "any axes")
     x, y = rng.random(shape, np.float32), rng.random(shape[-1:], np.float32)
@@ -236,7 +247,7 @@ def test_any_axes(device, rng, shape):
         ((0, 4), (5, 4), (5,)),
     ],
 )
-def test_products(device, rng, a, b, bias):
+def test_products(device: DeviceUnderTest, rng: Rng, a: Array, b: Array, bias: Any) -> None:
     """A product with a map of it, in results of two types."""
     x, y, z = (rng.normal(size=shape).astype(np.float32) for shape in (a, b, bias))
     expected = x.astype(np.float64) @ np.swapaxes(y.astype(np.float64), -1, -2) + z
@@ -246,7 +257,7 @@ def test_products(device, rng, a, b, bias):
 
 
 @pytest.mark.parametrize("sizes", [(3, 5, 7), (1, 300, 9), (9, 300, 1), (70, 30, 130), (4, 0, 5), (0, 4, 5)])
-def test_products_of_matrices_of_two_types(device, rng, sizes):
+def test_products_of_matrices_of_two_types(device: DeviceUnderTest, rng: Rng, sizes: Any) -> None:
     m, k, n = sizes
     x, y = (rng.normal(size=shape).astype(np.float32) for shape in ((m, k), (k, n)))
     x = x.astype(DataType.kBFloat16.dtype)
@@ -258,7 +269,7 @@ def test_products_of_matrices_of_two_types(device, rng, sizes):
 @pytest.mark.parametrize(
     ("params", "indices"), [((9, 5), (7, 1)), ((3, 300), (4, 1)), ((9, 2, 1, 6), (4, 1)), ((20,), (7, 3)), ((1, 1), ())]
 )
-def test_chosen_rows(device, rng, params, indices):
+def test_chosen_rows(device: DeviceUnderTest, rng: Rng, params: Array, indices: Array) -> None:
     """An index that is out of range gives zeros."""
     x, rows = rng.random(params, np.float32), rng.integers(-2, params[0] + 2, indices).astype(np.int32)
     shape = np.broadcast_shapes(params[1:], indices)
@@ -276,7 +287,7 @@ def test_chosen_rows(device, rng, params, indices):
 
 
 @pytest.mark.parametrize("shape", [(7, 5), (3, 300), (2, 4, 33), (1, 1), (0, 4)])
-def test_elements_of_rows(device, rng, shape):
+def test_elements_of_rows(device: DeviceUnderTest, rng: Rng, shape: Dims) -> None:
     x, index = rng.random(shape, np.float32), rng.integers(-1, shape[-1] + 1, (*shape[:-1], 1)).astype(np.int32)
     inside = (index >= 0) & (index < shape[-1])
     elements = np.take_along_axis(x * x, np.where(inside, index, 0), -1)
@@ -286,7 +297,7 @@ def test_elements_of_rows(device, rng, shape):
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 4, 5, 36), (1, 1, 1, 1), (3, 1, 70, 2, 1, 7), (2, 0, 3, 4, 4)])
-def test_sums_of_segments(device, rng, shape):
+def test_sums_of_segments(device: DeviceUnderTest, rng: Rng, shape: Dims) -> None:
     """Segments that no row has are zero, and rows of no segment are left out."""
     x, w = rng.random(shape, np.float32), rng.random(shape[-1:], np.float32)
     ids = rng.integers(-1, 7, (shape[0], *shape[2:4])).astype(np.int32)
@@ -299,7 +310,7 @@ def test_sums_of_segments(device, rng, shape):
     np.testing.assert_array_equal(more, total + np.float32(0.5))
 
 
-def test_operands_of_sums_of_segments_are_checked(device):
+def test_operands_of_sums_of_segments_are_checked(device: DeviceUnderTest) -> None:
     tested = Device(device, "segments")
     x, w, ids = (np.zeros(shape, dtype) for shape, dtype in (((2, 3, 4, 5), "f4"), ((5,), "f4"), ((2, 4, 5), "i4")))
     with pytest.raises(ValueError, match=r"sources\[2\] has shape \(2, 0, 5\); there must be rows"):
@@ -313,9 +324,9 @@ def test_operands_of_sums_of_segments_are_checked(device):
         tested.launch([(6,), (6,)], x, w, ids)
 
 
-def test_rows_to_choose_from_are_checked(device):
+def test_rows_to_choose_from_are_checked(device: DeviceUnderTest) -> None:
     tested = Device(device, "choice")
-    arrays = DeviceManagerRegistry.GetDeviceManager(tested.device.type).arrays().on(0)
+    arrays = arrays_of(device)
     x, rows, y = (np.zeros(shape, dtype) for shape, dtype in (((4, 5), "f4"), ((4, 1), "i4"), ((5,), "f4")))
     for wrong in (x[:0], x[0, 0]):
         with pytest.raises(ValueError, match=r"sources\[0\] has shape .* must have rows"):
@@ -325,7 +336,7 @@ def test_rows_to_choose_from_are_checked(device):
         tested.primitive.Launch(tested.device.stream, [x], [x, rows, y])
 
 
-def test_softmax(device, rng):
+def test_softmax(device: DeviceUnderTest, rng: Rng) -> None:
     x = rng.normal(size=(5, 33)).astype(np.float32)
     (found,) = Device(device, "softmax").launch([x.shape], x)
     e = np.exp(-x.astype(np.float64))
@@ -353,21 +364,20 @@ def test_softmax(device, rng):
         ("product", [(3, 7), (7,)], [(3, 5), (7, 5), (7,)]),
     ],
 )
-def test_shapes_that_are_refused(device, kind, shapes, sources):
+def test_shapes_that_are_refused(device: DeviceUnderTest, kind: Any, shapes: Any, sources: Any) -> None:
     with pytest.raises(ValueError, match=r"results|sources"):
         Device(device, kind).launch(shapes, *(np.zeros(shape, np.float32) for shape in sources))
 
 
-def test_matrices_that_overlap_results_are_refused(device):
+def test_matrices_that_overlap_results_are_refused(device: DeviceUnderTest) -> None:
     tested = Device(device, "product")
-    of_device = DeviceManagerRegistry.GetDeviceManager(tested.device.type).arrays()
-    arrays = of_device.on(0)
+    arrays = arrays_of(device)
     x, y, bias = (arrays.copy_from_host(np.ones(shape, np.float32)) for shape in ((5, 5), (5, 5), (5,)))
     is_more = arrays.copy_from_host(np.zeros((5, 5), np.bool_))
     with pytest.raises(ValueError, match=r"results\[0\] overlaps sources\[0\]"):
         tested.primitive.Launch(tested.device.stream, [x, is_more], [x, y, bias])
 
 
-def test_types_that_are_refused(device):
+def test_types_that_are_refused(device: DeviceUnderTest) -> None:
     with pytest.raises(TypeError, match=r"sources\[1\]"):
         Device(device, "map").launch([(3,), (3,)], np.zeros(3, np.float32), np.zeros(3))

@@ -1,18 +1,25 @@
 """Fill: every key, the conversion of the number, every length, and invalid arguments."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 import pytest
 
 from ep.include import DataType
 from ep.include.primitive import FillFactory
-from ep.testing.keys import every_key, some_key, those_keys
+from ep.testing.arrays import Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, some_key, those_keys
+from ep.testing.refusals import Refusals, Refused
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import samples, sized
 
 FLOAT = (DataType.kFloat,)
 
 
-def launch(device, key, value, count):
+def launch(device: DeviceUnderTest, key: FlatKey, value: Any, count: int) -> Any:
     (data_type,) = key
     dst = device.filled(count + 3, data_type)
     device.require(FillFactory, data_type).Launch(device.stream, dst, value, count)
@@ -20,7 +27,7 @@ def launch(device, key, value, count):
 
 
 @every_key(FillFactory)
-def test_every_key(device, rng, key):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """Numbers of the type itself, as Python and as NumPy numbers, are stored bit by bit."""
     (data_type,) = key
     for element in samples(rng, data_type, 11):
@@ -33,7 +40,7 @@ def test_every_key(device, rng, key):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 15, 16, 17, 31, 33, 32768, 32769, 100_003])
 @some_key(FillFactory, FLOAT, (DataType.kInt8,), (DataType.kComplex128,))
-def test_every_length(device, key, count):
+def test_every_length(device: DeviceUnderTest, key: FlatKey, count: int) -> None:
     count = sized(device, count, min(count, 4099))
     got = launch(device, key, 1, count)
     assert got.size == count
@@ -41,7 +48,7 @@ def test_every_length(device, key, count):
 
 
 @some_key(FillFactory, FLOAT)
-def test_a_part_of_a_buffer(device, key):
+def test_a_part_of_a_buffer(device: DeviceUnderTest, key: FlatKey) -> None:
     (data_type,) = key
     memory = device.filled(40, data_type)
     device.require(FillFactory, data_type).Launch(device.stream, memory[3:], 1, 7)
@@ -49,7 +56,7 @@ def test_a_part_of_a_buffer(device, key):
 
 
 @some_key(FillFactory, (DataType.kDouble,), FLOAT)
-def test_zeros_of_either_sign(device, key):
+def test_zeros_of_either_sign(device: DeviceUnderTest, key: FlatKey) -> None:
     """Test one primitive with numbers in turn that are equal but not the same."""
     if key[0].dtype.kind == "f":
         for number in (0.0, -0.0, 0, np.float32(-0.0), False):
@@ -93,14 +100,14 @@ NOT_HELD = [
 
 
 @those_keys(FillFactory, *((t,) for t in dict.fromkeys(data_type for data_type, _, _ in NUMBERS)))
-def test_numbers_of_another_type(device, key):
+def test_numbers_of_another_type(device: DeviceUnderTest, key: FlatKey) -> None:
     for number, element in [pair for data_type, *pair in NUMBERS if (data_type,) == key]:
         want = np.full(5, np.array(element).astype(key[0].dtype))
         np.testing.assert_array_equal(launch(device, key, number, 5), want, err_msg=repr(number))
 
 
 @those_keys(FillFactory, *((t,) for t in dict.fromkeys(data_type for data_type, _ in NOT_HELD)))
-def test_numbers_that_the_type_cannot_hold(device, key, refuses):
+def test_numbers_that_the_type_cannot_hold(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     (data_type,) = key
     primitive, dst = device.require(FillFactory, *key), device.filled(8, data_type)
     for number in [number for of_type, number in NOT_HELD if of_type is data_type]:
@@ -113,16 +120,16 @@ def test_numbers_that_the_type_cannot_hold(device, key, refuses):
 class TestRefusals(OfAnyLaunch):
     factory, sizes = FillFactory, ("count",)
 
-    def arguments(self, device, key):
+    def arguments(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         return {"dst": device.filled(8, *key), "value": 1, "count": 8}
 
-    def test_value(self, refused):
+    def test_value(self, refused: Refused) -> None:
         for wrong in ("1", None, [1]):
             refused(TypeError, "value must be a number", value=wrong)
 
 
 @some_key(FillFactory, FLOAT, suits=lambda key: key[0].dtype.kind != "c")
-def test_complex_numbers_for_real_elements(device, key, refuses):
+def test_complex_numbers_for_real_elements(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     dst = device.filled(8, *key)
     primitive = device.require(FillFactory, *key)
     with refuses.expected(primitive, TypeError, "value is the complex number"):

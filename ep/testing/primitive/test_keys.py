@@ -1,15 +1,19 @@
 """The requirements on every registered key, whether or not a test module of its primitive exists."""
 
+from __future__ import annotations
+
 import inspect
 import itertools
+from typing import Any
 
 import pytest
 
 from ep import NewPrimitive, RequirePrimitive, UnsupportedPrimitiveError
 from ep.include import DataType
-from ep.include.primitive import BlasTransposeType, Entry, kMaxNumDims, registered
+from ep.include.primitive import BlasTransposeType, Entry, Factory, kMaxNumDims, registered
 from ep.include.primitive.op_table import attributes_of
 from ep.testing.coverage import ALL
+from ep.testing.device_under_test import DeviceUnderTest
 from ep.testing.keys import needs_one_of
 
 each_contract = pytest.mark.parametrize(
@@ -17,7 +21,7 @@ each_contract = pytest.mark.parametrize(
 )
 
 
-def arguments(factory, entry, max_num_dims):
+def arguments(factory: type[Factory[Any]], entry: Any, max_num_dims: int) -> Any:
     """Return New's arguments for a registered key."""
     dtypes = iter(entry.dtypes)
     values = dict(zip(("attr0", "attr1"), (a.default or 0.5 for a in attributes_of(entry.op)), strict=False))
@@ -36,18 +40,20 @@ def arguments(factory, entry, max_num_dims):
     return given
 
 
-def parameters(interface):
+def parameters(interface: Any) -> Any:
     """Return the parameters of Launch without self, which a method of compiled code has as a positional-only one."""
     _, *given = inspect.signature(interface.Launch).parameters.values()
     return [(p.name, p.kind, p.default) for p in given]
 
 
-def entries(device, factory):
+def entries(device: DeviceUnderTest, factory: type[Factory[Any]]) -> Any:
     return [entry for entry in registered(device.type) if entry.interface is factory.primitive]
 
 
 @each_contract
-def test_every_registered_key_is_served_with_the_contracts_signature(device, factory):
+def test_every_registered_key_is_served_with_the_contracts_signature(
+    device: DeviceUnderTest, factory: type[Factory[Any]]
+) -> None:
     for entry in entries(device, factory):
         primitive = NewPrimitive(factory, entry.device_type, **arguments(factory, entry, 5))
         assert isinstance(primitive, entry.interface), entry
@@ -55,16 +61,16 @@ def test_every_registered_key_is_served_with_the_contracts_signature(device, fac
 
 
 @each_contract
-def test_a_primitive_tells_what_it_was_made_for(device, factory):
+def test_a_primitive_tells_what_it_was_made_for(device: DeviceUnderTest, factory: type[Factory[Any]]) -> None:
     for entry in entries(device, factory):
-        primitive = NewPrimitive(factory, entry.device_type, **arguments(factory, entry, kMaxNumDims))
+        primitive = RequirePrimitive(factory, entry.device_type, **arguments(factory, entry, kMaxNumDims))
         assert primitive.request.op is entry.op
         assert primitive.request.dtypes in (None, entry.dtypes)
         assert factory.primitive.__name__ in repr(primitive)
         assert all(data_type.name in repr(primitive) for data_type in entry.dtypes if primitive.request.dtypes)
 
 
-def unregistered(device, factory):
+def unregistered(device: DeviceUnderTest, factory: type[Factory[Any]]) -> Any:
     """Return New's arguments for a key that the device does not list, None if it lists all."""
     listed = entries(device, factory)
     for dtypes in itertools.product(DataType, repeat=len(listed[0].dtypes)):
@@ -75,7 +81,7 @@ def unregistered(device, factory):
 
 
 @each_contract
-def test_a_key_that_is_not_registered_is_none(device, factory):
+def test_a_key_that_is_not_registered_is_none(device: DeviceUnderTest, factory: type[Factory[Any]]) -> None:
     takes = inspect.signature(factory.New).parameters
     beyond = [arguments(factory, entries(device, factory)[0], kMaxNumDims + 1)] if "max_num_dims" in takes else []
     if "data_type" in takes or "src_type" in takes or "params_type" in takes:

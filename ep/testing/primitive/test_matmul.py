@@ -1,6 +1,9 @@
 """Matmul: every type and transpose, every size, alpha and beta, and invalid arguments."""
 
+from __future__ import annotations
+
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +12,14 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.include.primitive import BlasTransposeType, MatmulFactory
-from ep.testing.keys import every_key, registered_keys, some_key, those_keys
+from ep.testing.arrays import Array, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, some_key, those_keys
 from ep.testing.products import held, try_dims, unread, written
 from ep.testing.references.matmul import TRANSPOSES, check, matrices, product, stored
+from ep.testing.refusals import Refused
 from ep.testing.refused_arguments import OfAnyLaunch
-from ep.testing.samples import other_types
+from ep.testing.samples import other_types, sized
 
 D = DataType
 N, T = BlasTransposeType
@@ -25,47 +31,59 @@ SIZES = [(1, 1, 1), (7, 1, 13), (1, 13, 7), (1, 1, 1009), (16, 16, 16), (61, 67,
 SIZES += [(1, 2053, 67), (2053, 1, 67), (1031, 3, 509), (5, 1031, 103), (257, 1, 1), (1, 257, 1)]
 
 
-def launch(device, data_type, transposes, a, b, c, alpha=1, beta=0, sizes=None):
+def launch(
+    device: DeviceUnderTest,
+    data_type: DataType,
+    transposes: Any,
+    a: Array,
+    b: Array,
+    c: Array,
+    alpha: Any = 1,
+    beta: Any = 0,
+    sizes: Any = None,
+) -> Any:
     """Launch, and return c; sizes: m, n and k."""
     m, n, k = sizes or (*c.shape, a.shape[0 if transposes[0] is T else 1])
     primitive, operands = device.require(MatmulFactory, data_type, *transposes), [device.buffer(a), device.buffer(b)]
     return written(device, c, lambda memory: primitive.Launch(device.stream, m, n, k, alpha, *operands, beta, memory))
 
 
-def try_sizes(device, rng, data_type, transposes, sizes, alpha=1, beta=0):
+def try_sizes(
+    device: DeviceUnderTest, rng: Rng, data_type: DataType, transposes: Any, sizes: Any, alpha: Any = 1, beta: Any = 0
+) -> None:
     try_dims(launch, device, rng, data_type, transposes, ((), (), ()), sizes, alpha, beta)
 
 
 @pytest.mark.parametrize("transposes", TRANSPOSES, ids=lambda pair: "".join(one.name for one in pair))
 @every_key(MatmulFactory)
-def test_every_key(device, rng, key, transposes):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey, transposes: Any) -> None:
     for sizes in ((7, 5, 3), (19, 31, 23), (1, 67, 41), (67, 1, 41)):
-        try_sizes(device, rng, *key, transposes, sizes)
-        try_sizes(device, rng, *key, transposes, sizes, alpha=-2, beta=0.5)
+        try_sizes(device, rng, key[0], transposes, sizes)
+        try_sizes(device, rng, key[0], transposes, sizes, alpha=-2, beta=0.5)
 
 
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
 @some_key(MatmulFactory, *SOME)
-def test_every_size(device, rng, key, sizes):
+def test_every_size(device: DeviceUnderTest, rng: Rng, key: FlatKey, sizes: Any) -> None:
     for transposes in TRANSPOSES:
-        try_sizes(device, rng, *key, transposes, sizes)
+        try_sizes(device, rng, key[0], transposes, sizes)
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [*itertools.product([0, 1, -0.75], [0, 1, 0.5])])
 @every_key(MatmulFactory)
-def test_numbers(device, rng, key, alpha, beta):
-    try_sizes(device, rng, *key, (N, T), (17, 13, 11), alpha, beta)
+def test_numbers(device: DeviceUnderTest, rng: Rng, key: FlatKey, alpha: Any, beta: Any) -> None:
+    try_sizes(device, rng, key[0], (N, T), (17, 13, 11), alpha, beta)
 
 
 @those_keys(MatmulFactory, (D.kComplex64,), (D.kComplex128,))
-def test_complex_numbers(device, rng, key):
+def test_complex_numbers(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     for transposes in TRANSPOSES:
-        try_sizes(device, rng, *key, transposes, (5, 7, 11), alpha=1 - 2j, beta=0.5j)
+        try_sizes(device, rng, key[0], transposes, (5, 7, 11), alpha=1 - 2j, beta=0.5j)
 
 
 @pytest.mark.parametrize("sizes", [(3, 4, 5), (1, 4, 5), (3, 1, 5), (33, 65, 17)], ids=str)
 @every_key(MatmulFactory)
-def test_what_a_zero_multiplies_is_not_read(device, rng, key, sizes):
+def test_what_a_zero_multiplies_is_not_read(device: DeviceUnderTest, rng: Rng, key: FlatKey, sizes: Any) -> None:
     (data_type,), (m, n, k) = key, sizes
     a, b, c = (matrices(rng, data_type, *dims) for dims in ((m, k), (k, n), (m, n)))
     nothing = unread(a)
@@ -78,7 +96,7 @@ def test_what_a_zero_multiplies_is_not_read(device, rng, key, sizes):
 
 
 @some_key(MatmulFactory, FLOAT)
-def test_nan_and_infinity_spread(device, key):
+def test_nan_and_infinity_spread(device: DeviceUnderTest, key: FlatKey) -> None:
     (data_type,) = key
     a, b, c = (np.ones(dims, data_type.dtype) for dims in ((3, 4), (4, 5), (3, 5)))
     a[1, 2], b[0, 3] = np.nan, np.inf
@@ -91,12 +109,12 @@ def test_nan_and_infinity_spread(device, key):
 
 @pytest.mark.parametrize("sizes", [(0, 3, 4), (3, 0, 4), (0, 0, 0)], ids=str)
 @some_key(MatmulFactory, *SOME)
-def test_nothing_to_write(device, rng, key, sizes):
-    try_sizes(device, rng, *key, (N, N), sizes)
+def test_nothing_to_write(device: DeviceUnderTest, rng: Rng, key: FlatKey, sizes: Any) -> None:
+    try_sizes(device, rng, key[0], (N, N), sizes)
 
 
 @every_key(MatmulFactory)
-def test_products_of_no_terms_scale_c(device, rng, key):
+def test_products_of_no_terms_scale_c(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     (data_type,) = key
     c = matrices(rng, data_type, 5, 7)
     a, b = np.zeros((5, 0), data_type.dtype), np.zeros((0, 7), data_type.dtype)
@@ -107,7 +125,7 @@ def test_products_of_no_terms_scale_c(device, rng, key):
 
 @pytest.mark.parametrize("extreme", ["min", "max"])
 @those_keys(MatmulFactory, *((one,) for one in D if one.dtype.kind in "iu"))
-def test_extremes_of_integers(device, key, extreme):
+def test_extremes_of_integers(device: DeviceUnderTest, key: FlatKey, extreme: Any) -> None:
     """Sums of the largest products, which have more bits than any type; alpha and beta are multiplied modulo, too."""
     (data_type,) = key
     number = getattr(np.iinfo(data_type.dtype), extreme)
@@ -122,7 +140,7 @@ def test_extremes_of_integers(device, key, extreme):
 
 
 @those_keys(MatmulFactory, (D.kFloat16,), (D.kBFloat16,))
-def test_narrow_floats_are_summed_in_float32(device, key):
+def test_narrow_floats_are_summed_in_float32(device: DeviceUnderTest, key: FlatKey) -> None:
     """In the type itself, a sum of ones would stop growing where adding 1 rounds to the same number."""
     (data_type,) = key
     for m, n in ((1, 1), (1, 40), (40, 1), (33, 35)):
@@ -133,7 +151,7 @@ def test_narrow_floats_are_summed_in_float32(device, key):
 
 
 @some_key(MatmulFactory, FLOAT)
-def test_float32_is_not_rounded_to_fewer_digits(device, key):
+def test_float32_is_not_rounded_to_fewer_digits(device: DeviceUnderTest, key: FlatKey) -> None:
     (data_type,) = key
     a = np.full((33, 64), 1 + 2.0**-12, data_type.dtype)
     got = launch(device, data_type, (N, N), a, np.ones((64, 35), data_type.dtype), np.zeros((33, 35), data_type.dtype))
@@ -141,7 +159,7 @@ def test_float32_is_not_rounded_to_fewer_digits(device, key):
 
 
 @some_key(MatmulFactory, FLOAT)
-def test_tensor_float_32_may_be_allowed(device, rng, key):
+def test_tensor_float_32_may_be_allowed(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     (data_type,) = key
     a, b = matrices(rng, data_type, 17, 31), matrices(rng, data_type, 31, 19)
     c = device.filled(17 * 19, data_type)
@@ -155,7 +173,7 @@ def test_tensor_float_32_may_be_allowed(device, rng, key):
 
 
 @some_key(MatmulFactory, *SOME)
-def test_operands_that_begin_anywhere(device, rng, key):
+def test_operands_that_begin_anywhere(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """Test operands that begin at any element, and are larger than needed."""
     (data_type,), (m, n, k) = key, (37, 41, 43)
     for transposes in TRANSPOSES:
@@ -172,7 +190,7 @@ def test_operands_that_begin_anywhere(device, rng, key):
 
 
 @some_key(MatmulFactory, FLOAT)
-def test_one_array_as_both_operands(device, rng, key):
+def test_one_array_as_both_operands(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     (data_type,) = key
     a, c = matrices(rng, data_type, 23, 23), np.zeros((23, 23), data_type.dtype)
     memory, out = device.buffer(a), device.filled(23 * 23, data_type)
@@ -181,25 +199,23 @@ def test_one_array_as_both_operands(device, rng, key):
 
 
 @some_key(MatmulFactory, *SOME)
-def test_results_are_the_same_every_time(device, rng, key):
+def test_results_are_the_same_every_time(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     (data_type,) = key
-    a, b = matrices(rng, data_type, 301, 203), matrices(rng, data_type, 203, 307)
-    c = np.zeros((301, 307), data_type.dtype)
+    m, n, k, times = (sized(device, *sizes) for sizes in ((301, 131), (307, 139), (203, 41), (5, 1)))
+    a, b, c = matrices(rng, data_type, m, k), matrices(rng, data_type, k, n), np.zeros((m, n), data_type.dtype)
     first = launch(device, data_type, (N, N), a, b, c)
-    assert all(launch(device, data_type, (N, N), a, b, c).tobytes() == first.tobytes() for _ in range(5))
+    assert all(launch(device, data_type, (N, N), a, b, c).tobytes() == first.tobytes() for _ in range(times))
 
 
-@some_key(MatmulFactory, FLOAT)
+@every_key(MatmulFactory)
+@few_examples
 @given(
-    data=st.data(),
     sizes=st.tuples(*[st.integers(0, 70)] * 3),
     transposes=st.sampled_from(TRANSPOSES),
     numbers=st.tuples(*[st.sampled_from([0, 1, -1, 0.5])] * 2),
 )
-def test_any_sizes(device, key, data, sizes, transposes, numbers):
-    """Test any type that the device registers."""
-    key = data.draw(st.sampled_from(registered_keys(device.type, MatmulFactory)))
-    try_sizes(device, np.random.default_rng(sum(sizes)), *key, transposes, sizes, *numbers)
+def test_any_sizes(device: DeviceUnderTest, key: FlatKey, sizes: Any, transposes: Any, numbers: Any) -> None:
+    try_sizes(device, np.random.default_rng(sum(sizes)), key[0], transposes, sizes, *numbers)
 
 
 @some_key(MatmulFactory, FLOAT)
@@ -207,15 +223,15 @@ class TestRefusals(OfAnyLaunch):
     factory, more, output = MatmulFactory, (N, N), "c"
     sizes, numbers = ("m", "n", "k"), ("alpha", "beta")
 
-    def arguments(self, device, key):
+    def arguments(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         a, b = (device.buffer(np.ones(count, key[0].dtype)) for count in (8, 12))
         return {"m": 2, "n": 3, "k": 4, "alpha": 1, "a": a, "b": b, "beta": 0, "c": device.filled(6, *key)}
 
-    def test_dtypes_also_without_terms(self, device, key, refused):
+    def test_dtypes_also_without_terms(self, device: DeviceUnderTest, key: FlatKey, refused: Refused) -> None:
         for wrong in other_types(*key):
             refused(TypeError, f"a has dtype {wrong.dtype}", k=0, a=device.filled(8, wrong))
 
-    def test_overlap(self, device, key, refused):
+    def test_overlap(self, device: DeviceUnderTest, key: FlatKey, refused: Refused) -> None:
         memory = device.buffer(np.ones(40, key[0].dtype))
         refused(ValueError, "c overlaps a", a=memory[:8], c=memory[7:13])
         refused(ValueError, "c overlaps b", b=memory[5:17], c=memory[:6])
@@ -224,7 +240,7 @@ class TestRefusals(OfAnyLaunch):
 
 
 @some_key(MatmulFactory, FLOAT)
-def test_transposes_are_checked(device, key):
+def test_transposes_are_checked(device: DeviceUnderTest, key: FlatKey) -> None:
     for wrong in (True, 1, "T", None):
         with pytest.raises(TypeError, match="transpose_b must be a BlasTransposeType"):
             device.require(MatmulFactory, *key, N, wrong)

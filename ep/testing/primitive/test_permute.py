@@ -1,7 +1,11 @@
 """Permute: every data type, every kind of permutation, sizes across blocks and threads, and invalid arguments."""
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +14,10 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.include.primitive import PermuteFactory
-from ep.testing.keys import every_key, registered_keys, some_key
+from ep.testing.arrays import Array, Dims, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, some_key
+from ep.testing.refusals import Refused
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import sized
 
@@ -20,20 +27,20 @@ SIZES = [
 ]
 
 
-def bytes_of(rng, data_type, dims):
+def bytes_of(rng: Rng, data_type: DataType, dims: Any) -> Any:
     """Return an array of random bytes, which may be no valid bools or numbers: they are copied as they are."""
     count = math.prod(dims) * data_type.itemsize
     return rng.integers(0, 256, count, dtype=np.uint8).view(data_type.dtype).reshape(dims)
 
 
-def launch(device, data_type, src, permutation, primitive=None):
+def launch(device: DeviceUnderTest, data_type: DataType, src: Array, permutation: Dims, primitive: Any = None) -> Any:
     dst = device.filled(src.size + 3, data_type)
     primitive = primitive or device.require(PermuteFactory, 8)
     primitive.Launch(device.stream, data_type, src.shape, device.buffer(src), permutation, dst)
     return device.written(dst, src.size)
 
 
-def check(device, rng, data_type, dims, permutation):
+def check(device: DeviceUnderTest, rng: Rng, data_type: DataType, dims: Any, permutation: Dims) -> None:
     src = bytes_of(rng, data_type, dims)
     assert launch(device, data_type, src, permutation).tobytes() == src.transpose(permutation).tobytes()
 
@@ -58,8 +65,8 @@ SHAPES = [
 
 @pytest.mark.parametrize(("dims", "permutation"), SHAPES, ids=str)
 @every_key(PermuteFactory)
-def test_every_key(device, rng, key, dims, permutation):
-    check(device, rng, *key, dims, permutation)
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, permutation: Dims) -> None:
+    check(device, rng, key[0], dims, permutation)
 
 
 @pytest.mark.parametrize(
@@ -83,15 +90,17 @@ def test_every_key(device, rng, key, dims, permutation):
     ids=str,
 )
 @some_key(PermuteFactory, *SIZES)
-def test_across_blocks_and_threads(device, rng, key, dims, permutation):
+def test_across_blocks_and_threads(
+    device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, permutation: Dims
+) -> None:
     dims = tuple(sized(device, size, min(size, 37 if len(dims) == 2 else 9)) for size in dims)
-    check(device, rng, *key, dims, permutation)
+    check(device, rng, key[0], dims, permutation)
 
 
 @some_key(PermuteFactory, (DataType.kUInt8,), (DataType.kFloat,))
-def test_large_enough_to_pass_by_the_caches(device, rng, key):
+def test_large_enough_to_pass_by_the_caches(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     side = sized(device, 3301, 65)
-    check(device, rng, *key, (side, side - 2), (1, 0))
+    check(device, rng, key[0], (side, side - 2), (1, 0))
 
 
 EXTENTS = [*range(1, 20), 31, 32, 33, 47, 63, 64, 65, 127, 129, 255, 257]
@@ -99,23 +108,23 @@ EXTENTS = [*range(1, 20), 31, 32, 33, 47, 63, 64, 65, 127, 129, 255, 257]
 
 @pytest.mark.parametrize("width", EXTENTS)
 @some_key(PermuteFactory, *SIZES)
-def test_every_size_of_a_block(device, rng, key, width):
+def test_every_size_of_a_block(device: DeviceUnderTest, rng: Rng, key: FlatKey, width: int) -> None:
     """Test each side of a block in turn, next to sizes below, at and above those of a vector and a tile."""
     for length in (2, 3, 4, 5, 15, 33, sized(device, 131, 17)):
-        check(device, rng, *key, (length, width), (1, 0))
-        check(device, rng, *key, (2, width, length), (0, 2, 1))
+        check(device, rng, key[0], (length, width), (1, 0))
+        check(device, rng, key[0], (2, width, length), (0, 2, 1))
 
 
 @pytest.mark.parametrize("order", [*itertools.permutations(range(4))], ids=str)
 @some_key(PermuteFactory, (DataType.kInt16,))
-def test_every_order_of_four_axes(device, rng, key, order):
+def test_every_order_of_four_axes(device: DeviceUnderTest, rng: Rng, key: FlatKey, order: Any) -> None:
     """Test all orders, also those that are not their own inverse."""
-    check(device, rng, *key, (2, 3, 4, 5), order)
-    check(device, rng, *key, (17, 3, 2, 19), order)
+    check(device, rng, key[0], (2, 3, 4, 5), order)
+    check(device, rng, key[0], (17, 3, 2, 19), order)
 
 
 @some_key(PermuteFactory, (DataType.kUInt8,), (DataType.kFloat,))
-def test_memory_that_is_not_aligned(device, rng, key):
+def test_memory_that_is_not_aligned(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """Test buffers that begin at any element, and rows of any length."""
     (data_type,) = key
     primitive = device.require(PermuteFactory, 3)
@@ -129,7 +138,7 @@ def test_memory_that_is_not_aligned(device, rng, key):
 
 
 @some_key(PermuteFactory, (DataType.kFloat,))
-def test_one_primitive_for_all_data_types(device, rng, key):
+def test_one_primitive_for_all_data_types(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     primitive = device.require(PermuteFactory, 2)
     for _ in range(2):
         for name in ("float32", "int8", np.float64, np.dtype("float32"), DataType.kInt8, "complex64"):
@@ -144,19 +153,18 @@ _NAMES = {"float32": "kFloat", "int8": "kInt8", "float64": "kDouble", "complex64
 
 
 @st.composite
-def permutations(draw):
+def permutations(draw: Callable[..., Any]) -> Any:
     dims = draw(st.lists(st.one_of(st.integers(1, 5), st.sampled_from([0, 16, 17])), max_size=8))
     while math.prod(dims) > 20_000:
         dims.pop()
     return tuple(dims), tuple(draw(st.permutations(range(len(dims)))))
 
 
-@some_key(PermuteFactory, (DataType.kFloat,))
-@given(permutation=permutations(), data=st.data())
-def test_any_permutation(device, key, permutation, data):
-    """Test any data type that the device registers."""
-    (data_type,) = data.draw(st.sampled_from(registered_keys(device.type, PermuteFactory)))
-    dims, axes = permutation
+@every_key(PermuteFactory)
+@few_examples
+@given(permutation=permutations())
+def test_any_permutation(device: DeviceUnderTest, key: FlatKey, permutation: Any) -> None:
+    (data_type,), (dims, axes) = key, permutation
     count = math.prod(dims) * data_type.itemsize
     src = np.arange(count, dtype=np.uint32).astype(np.uint8).view(data_type.dtype).reshape(dims)
     assert launch(device, data_type, src, axes).tobytes() == src.transpose(axes).tobytes()
@@ -167,14 +175,14 @@ class TestRefusals(OfAnyLaunch):
     dims = ("src_dims",)
 
     @pytest.fixture
-    def primitive(self, device):
+    def primitive(self, device: DeviceUnderTest) -> Any:
         return device.require(PermuteFactory, 3)
 
-    def arguments(self, device, key):
+    def arguments(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         src, dst = device.buffer(np.ones(6, key[0].dtype)), device.filled(6, *key)
         return {"data_type": key[0], "src_dims": (2, 3), "src": src, "permutation": (1, 0), "dst": dst}
 
-    def test_what_is_no_permutation(self, refused):
+    def test_what_is_no_permutation(self, refused: Refused) -> None:
         refused(ValueError, r"permutation \(0, 0\) must have each of 0 to 1 once", permutation=(0, 0))
         refused(ValueError, r"permutation \(0, 2\) must have", permutation=(0, 2))
         refused(ValueError, r"permutation\[1\] is -1", permutation=(0, -1))
@@ -182,11 +190,11 @@ class TestRefusals(OfAnyLaunch):
         refused(TypeError, r"permutation\[0\] must be an integer", permutation=(1.0, 0))
         refused(TypeError, "permutation must be a sequence", permutation=None)
 
-    def test_data_type(self, refused):
+    def test_data_type(self, refused: Refused) -> None:
         refused(ValueError, "data_type is 'float33'", data_type="float33")
         refused(TypeError, "data_type is float", data_type=float)
 
-    def test_overlap(self, device, key, refused):
+    def test_overlap(self, device: DeviceUnderTest, key: FlatKey, refused: Refused) -> None:
         memory = device.buffer(np.ones(12, key[0].dtype))
         refused(ValueError, "dst overlaps src", src=memory[3:9], dst=memory[:6])
         refused(ValueError, "dst is the memory of src", src=memory[:6], dst=memory[:6])

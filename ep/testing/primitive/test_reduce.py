@@ -1,6 +1,10 @@
 """Reduce: every key, every kind of axes, sizes across blocks and threads, nothing to reduce, and invalid arguments."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,8 +15,11 @@ from ep.include import DataType
 from ep.include.number_kind import FLOATS
 from ep.include.primitive import ReduceFactory, ReduceOp
 from ep.include.primitive.op_table import REDUCTIONS
-from ep.testing.keys import every_key, needs, registered_keys, some_key, spread, those_keys
+from ep.testing.arrays import Dims, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, few_keys, needs, some_key, those_keys
 from ep.testing.reductions import check_close, draw, launch
+from ep.testing.refusals import Refusals, Refused
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import sized
 from ep.testing.tolerances import launch_ulps
@@ -29,14 +36,14 @@ SOME = [
 ]
 
 
-def check(device, rng, key, dims, axes):
+def check(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, axes: Dims) -> None:
     op, data_type = key
     src = draw(rng, op, data_type, dims)
     check_close(device, op, data_type, launch(device, op, data_type, src, axes), src, axes)
 
 
 @every_key(ReduceFactory)
-def test_every_key(device, rng, key):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     for dims, axes in (
         ((67, 5), (1,)),
         ((37, 19), (0,)),
@@ -68,12 +75,12 @@ SHAPES = [
 
 @pytest.mark.parametrize(("dims", "axes"), SHAPES, ids=str)
 @some_key(ReduceFactory, *SOME)
-def test_every_kind_of_axes(device, rng, key, dims, axes):
+def test_every_kind_of_axes(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, axes: Dims) -> None:
     check(device, rng, key, dims, axes)
 
 
 @some_key(ReduceFactory, *SOME)
-def test_one_primitive_for_rows_and_columns(device, rng, key):
+def test_one_primitive_for_rows_and_columns(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """Test rows and columns with the same number of elements and of axes."""
     op, data_type = key
     primitive = device.require(ReduceFactory, op, data_type, 8)
@@ -102,14 +109,14 @@ def test_one_primitive_for_rows_and_columns(device, rng, key):
     ids=str,
 )
 @some_key(ReduceFactory, *SOME)
-def test_across_blocks_and_threads(device, rng, key, dims, axes):
+def test_across_blocks_and_threads(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any, axes: Dims) -> None:
     dims = tuple(sized(device, size, min(size, 300 if len(dims) < 3 else 23)) for size in dims)
     check(device, rng, key, dims, axes)
 
 
 @pytest.mark.parametrize("size", [*range(1, 20), 31, 32, 33, 63, 64, 65, 100, 127, 129, 255, 257, 1023, 4097])
 @some_key(ReduceFactory, *SOME)
-def test_every_size(device, rng, key, size):
+def test_every_size(device: DeviceUnderTest, rng: Rng, key: FlatKey, size: int) -> None:
     check(device, rng, key, (sized(device, 5, 2), size), (1,))
     check(device, rng, key, (size, sized(device, 5, 2)), (0,))
     check(device, rng, key, (2, 3, size), (1,))
@@ -120,7 +127,7 @@ NUMBERS = [10, 10**3, 10**6]
 
 @pytest.mark.parametrize("count", NUMBERS)
 @those_keys(ReduceFactory, *((op, t) for op in (ReduceOp.kSum, ReduceOp.kMean) for t in FLOATS))
-def test_positive_numbers(device, rng, key, count):
+def test_positive_numbers(device: DeviceUnderTest, rng: Rng, key: FlatKey, count: int) -> None:
     """Test random and equal numbers, by rows and by columns."""
     op, data_type = key
     count = sized(device, count, min(count, 500))
@@ -139,7 +146,7 @@ def test_positive_numbers(device, rng, key, count):
 
 
 @those_keys(ReduceFactory, *((ReduceOp.kMean, t) for t in (*FLOATS, DataType.kComplex64, DataType.kComplex128)))
-def test_a_mean_does_not_overflow(device, key):
+def test_a_mean_does_not_overflow(device: DeviceUnderTest, key: FlatKey) -> None:
     """A mean is right if it fits the type, even if the sum does not."""
     op, data_type = key
     part = np.zeros(1, data_type.dtype).real.dtype
@@ -155,7 +162,7 @@ def test_a_mean_does_not_overflow(device, key):
 
 
 @those_keys(ReduceFactory, *((op, t) for op in (ReduceOp.kMin, ReduceOp.kMax, ReduceOp.kSum) for t in FLOATS))
-def test_not_a_number_spreads(device, rng, key):
+def test_not_a_number_spreads(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     op, data_type = key
     for dims, axes in (((5, 131), (1,)), ((131, 5), (0,)), ((3, 131, 5), (1,))):
         src = rng.random(dims).astype(data_type.dtype)
@@ -169,7 +176,7 @@ def test_not_a_number_spreads(device, rng, key):
 
 
 @those_keys(ReduceFactory, *((op, t) for op in (ReduceOp.kMin, ReduceOp.kMax) for t in FLOATS))
-def test_infinities(device, key):
+def test_infinities(device: DeviceUnderTest, key: FlatKey) -> None:
     op, data_type = key
     src = np.array([[np.inf] * 40, [-np.inf] * 40, [np.inf, -np.inf] * 20]).astype(data_type.dtype)
     got = launch(device, op, data_type, src, (1,)).astype(np.float32)
@@ -180,7 +187,7 @@ NOTHING = {ReduceOp.kSum: 0, ReduceOp.kProd: 1, ReduceOp.kMean: np.nan, ReduceOp
 
 
 @every_key(ReduceFactory)
-def test_nothing_to_reduce(device, key, refuses):
+def test_nothing_to_reduce(device: DeviceUnderTest, key: FlatKey, refuses: Refusals) -> None:
     op, data_type = key
     assert launch(device, op, data_type, np.zeros((0, 3), data_type.dtype), (1,)).size == 0
     src = np.zeros((3, 0, 2), data_type.dtype)
@@ -196,7 +203,7 @@ def test_nothing_to_reduce(device, key, refuses):
 
 
 @some_key(ReduceFactory, *SOME)
-def test_memory_that_is_not_aligned(device, rng, key):
+def test_memory_that_is_not_aligned(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     """A row gives the same bits at any address."""
     op, data_type = key
     result_type, primitive = REDUCTIONS[op].result_type(data_type), device.require(ReduceFactory, *key, 2)
@@ -211,7 +218,7 @@ def test_memory_that_is_not_aligned(device, rng, key):
 
 
 @st.composite
-def shapes(draw):
+def shapes(draw: Callable[..., Any]) -> Any:
     dims = draw(st.lists(st.one_of(st.integers(1, 5), st.sampled_from([16, 17])), max_size=8))
     while math.prod(dims) > 20_000:
         dims.pop()
@@ -223,11 +230,10 @@ def shapes(draw):
     return tuple(dims), tuple(axes)
 
 
-@some_key(ReduceFactory, SUM)
-@given(shape=shapes(), data=st.data())
-def test_any_axes(device, key, shape, data):
-    """Test a sample of all keys that the device registers."""
-    key = data.draw(st.sampled_from(spread(registered_keys(device.type, ReduceFactory))))
+@few_keys(ReduceFactory)
+@few_examples
+@given(shape=shapes())
+def test_any_axes(device: DeviceUnderTest, key: FlatKey, shape: Any) -> None:
     check(device, np.random.default_rng(len(shape[0])), key, *shape)
 
 
@@ -235,11 +241,11 @@ def test_any_axes(device, key, shape, data):
 class TestRefusals(OfAnyLaunch):
     factory, more, dims = ReduceFactory, (3,), ("src_dims",)
 
-    def arguments(self, device, key):
+    def arguments(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         src, dst = device.buffer(np.ones(6, key[1].dtype)), device.filled(2, key[1])
         return {"src_dims": (2, 3), "src": src, "axes": (1,), "dst": dst}
 
-    def test_axes(self, refused):
+    def test_axes(self, refused: Refused) -> None:
         refused(ValueError, r"axes\[0\] is 2; src_dims \(2, 3\) has 2 axes", axes=(2,))
         refused(ValueError, r"axes\[1\] is -3; src_dims", axes=(0, -3))
         refused(ValueError, r"axes \(1, -1\) name an axis of src_dims \(2, 3\) twice", axes=(1, -1))
@@ -247,14 +253,14 @@ class TestRefusals(OfAnyLaunch):
         refused(TypeError, r"axes\[0\] must be an integer, not 1.0", axes=(1.0,))
         refused(ValueError, "dst has 2 elements; at least 3", axes=(0,))
 
-    def test_overlap(self, device, key, refused):
+    def test_overlap(self, device: DeviceUnderTest, key: FlatKey, refused: Refused) -> None:
         memory = device.filled(16, key[1])
         refused(ValueError, "dst overlaps src", src=memory[:6], dst=memory[5:7])
 
 
 @pytest.mark.ep_long
 @needs(ReduceFactory, ReduceOp.kMax, DataType.kInt8)
-def test_more_than_two_to_the_31_elements(device):
+def test_more_than_two_to_the_31_elements(device: DeviceUnderTest) -> None:
     """Test offsets past 2^31, along the last axis and along the first."""
     rows, cols = sized(device, (1 << 11) + 1, 33), sized(device, 1 << 20, 32)
     large = device.empty(rows * cols, DataType.kInt8)

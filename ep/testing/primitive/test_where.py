@@ -1,7 +1,11 @@
 """Where: every pair of types, every kind of broadcast of three operands, numbers, in place, and invalid arguments."""
 
+from __future__ import annotations
+
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +14,10 @@ from hypothesis import strategies as st
 
 from ep.include import DataType
 from ep.include.primitive import WhereFactory
-from ep.testing.keys import every_key, registered_keys, some_key, spread, those_keys
+from ep.testing.arrays import Array, Rng
+from ep.testing.device_under_test import DeviceUnderTest
+from ep.testing.keys import FlatKey, every_key, few_examples, few_keys, some_key, those_keys
+from ep.testing.refusals import Refused
 from ep.testing.refused_arguments import OfAnyLaunch
 from ep.testing.samples import samples, sized
 
@@ -37,7 +44,7 @@ SHAPES = [
 ]
 
 
-def conditions(rng, cond_type, dims):
+def conditions(rng: Rng, cond_type: DataType, dims: Any) -> Any:
     """Return zeros and other numbers: the smallest ones, and those whose low byte is 0."""
     dtype = cond_type.dtype
     choices = [0, 1] if dtype.kind == "b" else [0, 0, 1, np.iinfo(dtype).max, np.iinfo(dtype).min]
@@ -45,14 +52,14 @@ def conditions(rng, cond_type, dims):
     return np.array(choices, dtype)[rng.integers(0, len(choices), dims)]
 
 
-def random(rng, key, dims):
+def random(rng: Rng, key: FlatKey, dims: Any) -> Any:
     """Return the operands of a launch."""
     cond_type, data_type = key
     x, y = (samples(rng, data_type, max(math.prod(each), 1))[: math.prod(each)].reshape(each) for each in dims[1:])
     return conditions(rng, cond_type, dims[0]), x, y
 
 
-def launch(device, key, cond, x, y):
+def launch(device: DeviceUnderTest, key: FlatKey, cond: Array, x: Array, y: Array) -> Any:
     data_type, dims = key[1], np.broadcast_shapes(cond.shape, x.shape, y.shape)
     z = device.filled(math.prod(dims) + 3, data_type)
     given = [part for operand in (cond, x, y) for part in (operand.shape, device.buffer(operand))]
@@ -60,13 +67,13 @@ def launch(device, key, cond, x, y):
     return device.written(z, dims)
 
 
-def check(device, rng, key, dims):
+def check(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any) -> None:
     cond, x, y = random(rng, key, dims)
     assert launch(device, key, cond, x, y).tobytes() == np.where(cond != 0, x, y).tobytes()
 
 
 @every_key(WhereFactory)
-def test_every_key(device, rng, key):
+def test_every_key(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     count = sized(device, 331, 31)
     check(device, rng, key, [(count,)] * 3)
     check(device, rng, key, [(3, 1), (1, 5), (3, 5)])
@@ -74,20 +81,20 @@ def test_every_key(device, rng, key):
 
 @pytest.mark.parametrize("dims", SHAPES, ids=str)
 @some_key(WhereFactory, *SIZES)
-def test_every_kind_of_broadcast(device, rng, key, dims):
+def test_every_kind_of_broadcast(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any) -> None:
     check(device, rng, key, dims)
 
 
 @pytest.mark.parametrize("kinds", [*itertools.product(["all", "row", "column", "one"], repeat=3)], ids="-".join)
 @some_key(WhereFactory, FLOAT, (T.kInt64, T.kInt8))
-def test_rows_columns_and_single_elements(device, rng, key, kinds):
+def test_rows_columns_and_single_elements(device: DeviceUnderTest, rng: Rng, key: FlatKey, kinds: Any) -> None:
     dims = {"all": (37, 61), "row": (61,), "column": (37, 1), "one": ()}
     check(device, rng, key, [dims[kind] for kind in kinds])
 
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 31, 33, 1023, 1024, 1025, 32769, 200_003])
 @some_key(WhereFactory, *SIZES)
-def test_every_length(device, rng, key, count):
+def test_every_length(device: DeviceUnderTest, rng: Rng, key: FlatKey, count: int) -> None:
     check(device, rng, key, [(sized(device, count, min(count, 4099)),)] * 3)
 
 
@@ -102,12 +109,12 @@ def test_every_length(device, rng, key, count):
     ids=str,
 )
 @some_key(WhereFactory, FLOAT)
-def test_across_the_grain(device, rng, key, dims):
+def test_across_the_grain(device: DeviceUnderTest, rng: Rng, key: FlatKey, dims: Any) -> None:
     check(device, rng, key, [tuple(sized(device, size, min(size, 11)) for size in each) for each in dims])
 
 
 @those_keys(WhereFactory, FLOAT, (T.kBool, T.kFloat16), (T.kBool, T.kComplex64), (T.kBool, T.kDouble))
-def test_bytes_are_moved_as_they_are(device, key):
+def test_bytes_are_moved_as_they_are(device: DeviceUnderTest, key: FlatKey) -> None:
     """Every NaN keeps its bits."""
     data_type = key[1]
     nans = np.full(16 * data_type.itemsize, 0xFF, np.uint8).view(data_type.dtype)
@@ -118,7 +125,7 @@ def test_bytes_are_moved_as_they_are(device, key):
 
 
 @some_key(WhereFactory, FLOAT, (T.kInt32, T.kInt8), (T.kUInt8, T.kComplex64))
-def test_plain_numbers(device, rng, key):
+def test_plain_numbers(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     data_type = key[1]
     cond, x, _ = random(rng, key, [(5, 3), (3,), ()])
     primitive = device.require(WhereFactory, *key, 2)
@@ -139,7 +146,7 @@ def test_plain_numbers(device, rng, key):
 @some_key(WhereFactory, (T.kInt32, T.kFloat), suits=lambda key: key[0].itemsize == key[1].itemsize)
 @pytest.mark.parametrize("place", ["cond", "x", "y"])
 @pytest.mark.parametrize("dims", [(7,), (100, 331)], ids=str)
-def test_in_place(device, rng, key, place, dims):
+def test_in_place(device: DeviceUnderTest, rng: Rng, key: FlatKey, place: Any, dims: Any) -> None:
     cond, x, y = random(rng, key, [tuple(sized(device, size, min(size, 40)) for size in dims)] * 3)
     buffers = {"cond": device.buffer(cond), "x": device.buffer(x), "y": device.buffer(y)}
     z = buffers[place].view(key[1].dtype)
@@ -149,7 +156,7 @@ def test_in_place(device, rng, key, place, dims):
 
 
 @some_key(WhereFactory, FLOAT)
-def test_in_place_of_one_beside_broadcast_ones(device, rng, key):
+def test_in_place_of_one_beside_broadcast_ones(device: DeviceUnderTest, rng: Rng, key: FlatKey) -> None:
     cond, x, y = random(rng, key, [(40, 1), (31,), (40, 31)])
     z = device.buffer(y)
     given = (40, 1), device.buffer(cond), (31,), device.buffer(x), (40, 31), z
@@ -158,7 +165,7 @@ def test_in_place_of_one_beside_broadcast_ones(device, rng, key):
 
 
 @st.composite
-def broadcasts(draw):
+def broadcasts(draw: Callable[..., Any]) -> Any:
     dims = draw(st.lists(st.integers(0, 4), max_size=8))
     operands = []
     for _ in range(3):
@@ -167,39 +174,34 @@ def broadcasts(draw):
     return operands
 
 
-@some_key(WhereFactory, FLOAT)
-@given(dims=broadcasts(), data=st.data(), seed=st.integers(0, 2**32))
-def test_any_dims(device, key, dims, data, seed):
-    """Test a sample of all types that the device registers."""
-    check(
-        device,
-        np.random.default_rng(seed),
-        data.draw(st.sampled_from(spread(registered_keys(device.type, WhereFactory)))),
-        dims,
-    )
+@few_keys(WhereFactory)
+@few_examples
+@given(dims=broadcasts(), seed=st.integers(0, 2**32))
+def test_any_dims(device: DeviceUnderTest, key: FlatKey, dims: Any, seed: int) -> None:
+    check(device, np.random.default_rng(seed), key, dims)
 
 
 @some_key(WhereFactory, FLOAT)
 class TestRefusals(OfAnyLaunch):
     factory, more, output, dims = WhereFactory, (3,), "z", ("cond_dims", "x_dims", "y_dims")
 
-    def arguments(self, device, key):
+    def arguments(self, device: DeviceUnderTest, key: FlatKey) -> Any:
         cond, x, y = (device.buffer(np.ones(n, t.dtype)) for n, t in ((2, key[0]), (6, key[1]), (3, key[1])))
         given = {"cond_dims": (2, 1), "cond": cond, "x_dims": (2, 3), "x": x, "y_dims": (3,), "y": y}
         return {**given, "z": device.filled(6, key[1])}
 
-    def test_dims(self, refused):
+    def test_dims(self, refused: Refused) -> None:
         refused(ValueError, r"y_dims \(4,\) do not broadcast at axis -1", y_dims=(4,))
         refused(ValueError, r"^cond_dims \(3, 1\), .* do not broadcast at axis -2", cond_dims=(3, 1))
 
-    def test_numbers(self, refused):
+    def test_numbers(self, refused: Refused) -> None:
         refused(ValueError, "y is 1e\\+300, which float32 cannot hold", y_dims=(), y=1e300)
         refused(TypeError, "x is the complex number 1j", x_dims=(), x=1j)
         refused(TypeError, "y must be", y_dims=(), y="1")
         for name in ("cond", "x", "y"):
             refused(TypeError, f"{name} must be", **{name: 1})
 
-    def test_overlap(self, device, key, refused):
+    def test_overlap(self, device: DeviceUnderTest, key: FlatKey, refused: Refused) -> None:
         memory = device.buffer(np.ones(20, key[1].dtype))
         refused(ValueError, "z overlaps x", x=memory[:6], z=memory[1:7])
         refused(ValueError, "z overlaps y", y=memory[3:6], z=memory[:6])

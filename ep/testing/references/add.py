@@ -14,7 +14,7 @@ def total(srcs: Sequence[np.ndarray]) -> np.ndarray:
     if len(srcs) == 1:
         return srcs[0].copy()
     if dtype == np.bool_:
-        return np.any(srcs, axis=0)
+        return np.asarray(np.any(srcs, axis=0))
     is_half = dtype in (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
     with np.errstate(all="ignore"):  # overflow, and infinity minus infinity
         result = srcs[0].astype(np.float32 if is_half else dtype)

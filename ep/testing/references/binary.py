@@ -1,7 +1,10 @@
 """The binary ops, directly from their formulas: integers as Python's, floating point in extended precision."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -9,6 +12,7 @@ import scipy.special
 
 from ep.include.primitive.binary_op import BinaryOp
 from ep.include.primitive.unary_op import UnaryOp
+from ep.testing.arrays import Array
 from ep.testing.references import slopes
 from ep.testing.references.convert import convert
 from ep.testing.references.unary import choose
@@ -18,12 +22,14 @@ L = np.longdouble
 _SQRT_2, _SQRT_PI = np.sqrt(L(2)), np.sqrt(L("3.14159265358979323846264338327950288"))
 
 
-def binary(op: BinaryOp, a: np.ndarray, b: np.ndarray, dst_dtype, attr0=None, attr1=None) -> np.ndarray:
+def binary(
+    op: BinaryOp, a: np.ndarray, b: np.ndarray, dst_dtype: Any, attr0: Any = None, attr1: Any = None
+) -> np.ndarray:
     """Return op(a, b) in `dst_dtype`, rounded once from `exact`. The sources broadcast and have one dtype."""
     return convert(exact(op, a, b, attr0, attr1), dst_dtype)
 
 
-def exact(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
+def exact(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0: Any = None, attr1: Any = None) -> np.ndarray:
     """Return op(a, b): floating point math in long double, comparisons in bool, integers and complex in their type.
 
     Ops that are one exactly rounded operation in the arithmetic of the source (float32 for the 16-bit types), or
@@ -38,7 +44,7 @@ def exact(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=None) ->
             return _TESTS[op](a, b)
         if op in _IS_CLOSE:
             p, q = (a, b) if a.dtype.kind == "f" else (_arithmetic(a), _arithmetic(b))
-            return np.isclose(p, q, attr1, attr0, equal_nan=_IS_CLOSE[op])
+            return np.asarray(np.isclose(p, q, attr1, attr0, equal_nan=_IS_CLOSE[op]))
         if a.dtype.kind in "biu":
             return _integers(op, a, b, *attributes)
         if op in _EXACTLY_ROUNDED:
@@ -46,13 +52,12 @@ def exact(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=None) ->
         attributes = [L(_arithmetic(np.empty(0, a.dtype)).dtype.type(attribute)) for attribute in attributes]
         if op == BinaryOp.kPow:
             return np.power(a.astype(L), b.astype(L))
-        result = _with_nan(op, a, b, *attributes)
-    return result
+        return np.asarray(_with_nan(op, a, b, *attributes))
 
 
-def largest_term(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
+def largest_term(op: BinaryOp, a: np.ndarray, b: np.ndarray, attr0: Any = None, attr1: Any = None) -> np.ndarray:
     """Return the magnitude of the largest term of the formula of a backward op or of kZeta, in long double."""
-    result = np.abs(exact(op, a, b, attr0, attr1)).astype(L)
+    result: np.ndarray = np.abs(exact(op, a, b, attr0, attr1)).astype(L)
     if op == BinaryOp.kZeta:
         # For q < 0 the terms on either side of 0 may cancel.
         x, q = a.astype(L), b.astype(L)
@@ -77,7 +82,7 @@ def _arithmetic(values: np.ndarray) -> np.ndarray:
 # Integers and bool
 
 
-def _integers(op: BinaryOp, a: np.ndarray, b: np.ndarray, *attributes) -> np.ndarray:
+def _integers(op: BinaryOp, a: np.ndarray, b: np.ndarray, *attributes: Any) -> np.ndarray:
     if op in _POWER_GRADS:
         return _POWER_GRADS[op](a.astype(np.float64), b.astype(np.float64), *(np.float64(v) for v in attributes))
     results = [_INTEGER[op](int(p), int(q)) for p, q in zip(a.ravel(), b.ravel(), strict=True)]
@@ -162,7 +167,7 @@ _COMPLEX: dict[BinaryOp, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {
 # Floating point
 
 
-def _floor_mod(a, b):
+def _floor_mod(a: Array, b: Array) -> Any:
     r = np.fmod(a, b)
     return np.where((r != 0) & (np.signbit(r) != np.signbit(b)), r + b, r)
 
@@ -186,7 +191,7 @@ _POWER_GRADS: dict[BinaryOp, Callable[..., np.ndarray]] = {
 }
 
 
-def _with_nan(op: BinaryOp, a: np.ndarray, b: np.ndarray, *attributes) -> np.ndarray:
+def _with_nan(op: BinaryOp, a: np.ndarray, b: np.ndarray, *attributes: Any) -> np.ndarray:
     if op in _SPECIAL:
         result = _SPECIAL[op](a, b)
     elif op in _POWER_GRADS:
@@ -201,12 +206,12 @@ def _gelu(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     x = b.astype(L)
     density = np.exp(-x * x / 2) / (_SQRT_2 * _SQRT_PI)
     factor = choose(np.isposinf(x), L(1), np.isneginf(x), L(0), _normal_cdf(b) + x * density)
-    return a.astype(L) * factor
+    return np.asarray(a.astype(L) * factor)
 
 
 def _normal_cdf(x: np.ndarray) -> np.ndarray:
     if x.dtype != np.float64:
-        return scipy.special.ndtr(x.astype(np.float64)).astype(L)
+        return np.asarray(scipy.special.ndtr(x.astype(np.float64)), L)
     return _mapped(lambda v: mpmath.ncdf(max(min(v, 50), -50)) if math.isfinite(v) else math.nan, x)
 
 

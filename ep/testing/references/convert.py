@@ -1,5 +1,9 @@
 """Conversion between element types, the slow way."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import ml_dtypes
 import numpy as np
 
@@ -12,7 +16,7 @@ _FORMATS = {
 }
 
 
-def convert(values: np.ndarray, dst_dtype) -> np.ndarray:
+def convert(values: np.ndarray, dst_dtype: Any) -> np.ndarray:
     """Return `values` in `dst_dtype`.
 
     To bool: x != 0. From floating point to integers: truncated and saturated; NaN gives 0. Between integers: wrapped.
@@ -24,7 +28,7 @@ def convert(values: np.ndarray, dst_dtype) -> np.ndarray:
 
 def _convert(values: np.ndarray, dst: np.dtype) -> np.ndarray:
     if dst == np.bool_:
-        return values != 0
+        return np.asarray(values != 0)
     if dst.kind == "c":
         part = np.dtype(np.float32 if dst == np.complex64 else np.float64)
         result = np.empty(values.shape, dst)

@@ -1,9 +1,15 @@
 """Gather and BatchGather, element by element."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
+from ep.testing.arrays import Array
 
-def reference(params, indices, offset):
+
+def reference(params: Array, indices: Array, offset: int) -> Any:
     """Gather from params [batch, outer, gather, inner] by indices [batch, num_indices]; zeros for an index outside."""
     batch, outer, gather, inner = params.shape
     out = np.zeros((batch, outer, indices.shape[1], inner), params.dtype)

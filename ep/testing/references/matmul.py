@@ -1,15 +1,20 @@
 """Matrix products in a wider type, or modulo 2^64, and the check of a launch within the tolerances."""
 
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
 
 from ep.include import DataType
 from ep.include.primitive import BlasTransposeType
+from ep.testing.arrays import Array, Rng
 
 N, T = BlasTransposeType
 TRANSPOSES = [(N, N), (N, T), (T, N), (T, T)]
 
 
-def wide(array):
+def wide(array: Array) -> Any:
     """Return an array in a type with more digits than the arithmetic of a launch: integers modulo 2^64."""
     dtype = array.dtype
     if dtype.kind in "iu":
@@ -19,12 +24,12 @@ def wide(array):
     return array.astype(np.longdouble if dtype.itemsize == 8 else np.float64)
 
 
-def transposed(array, transpose):
+def transposed(array: Array, transpose: Any) -> Any:
     """Return the operand of the product: for a complex matrix that is transposed, the conjugate."""
     return np.conj(np.swapaxes(array, -1, -2)) if transpose is T else array
 
 
-def matrices(rng, data_type, *dims):
+def matrices(rng: Rng, data_type: DataType, *dims: Any) -> Any:
     """Return normal numbers of both signs, so that sums lose digits; none of them is special.
 
     Integers are any of their type.
@@ -38,19 +43,19 @@ def matrices(rng, data_type, *dims):
     return values.astype(data_type.dtype)
 
 
-def stored(dims, transpose):
+def stored(dims: Any, transpose: Any) -> Any:
     """Return the dims of a matrix in memory."""
     return (*dims[:-2], dims[-1], dims[-2]) if transpose is T else tuple(dims)
 
 
-def summed(array, dims):
+def summed(array: Array, dims: Any) -> Any:
     """Return the sum over the batch axes of `array` that `dims` has with size 1, or lacks."""
     array = array.sum(axis=tuple(range(array.ndim - len(dims)))) if array.ndim > len(dims) else array
     axes = tuple(axis for axis in range(-len(dims), -2) if dims[axis] == 1 and array.shape[axis] != 1)
     return array.sum(axis=axes, keepdims=True)
 
 
-def product(alpha, a, b, beta, c, transposes=(N, N)):
+def product(alpha: Any, a: Array, b: Array, beta: Any, c: Array, transposes: Any = (N, N)) -> tuple[Array, Array]:
     """Return `alpha op(a) op(b) + beta c`, summed to c's dims, and the sum of the magnitudes of its terms.
 
     An operand that is multiplied by a zero alpha or beta is not read. Of integers, it is modulo 2^64.
@@ -72,7 +77,7 @@ def product(alpha, a, b, beta, c, transposes=(N, N)):
     return result, size
 
 
-def check(got, want, size, num_terms):
+def check(got: Array, want: Array, size: Array, num_terms: int) -> None:
     """Raise AssertionError if `got` is farther from `want` than the roundings of `num_terms` terms allow.
 
     Integers must be equal, modulo the range of their type.

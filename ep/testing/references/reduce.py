@@ -1,6 +1,7 @@
 """Reduce, by NumPy in wider types, and the scale of its errors."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from ep.include.number_kind import Kind, number_kind
 from ep.include.primitive import ReduceOp
 
 
-def exact(op: ReduceOp, src: np.ndarray, axes: Sequence[int], data_type: DataType) -> np.ndarray:
+def exact(op: ReduceOp, src: np.ndarray, axes: Sequence[int], data_type: DataType) -> Any:
     """Return the exact result along axes, flat: integers and bools in their own type, others in long double."""
     kind, axis = number_kind(data_type), tuple(axes)
     if op in (ReduceOp.kAny, ReduceOp.kAll):

@@ -1,6 +1,9 @@
 """The gradients of unary ops: products of dy in long double, and its factors in mpmath, for numbers of any size."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import Any
 
 import ml_dtypes
 import mpmath
@@ -8,6 +11,7 @@ import numpy as np
 from mpmath import mpf
 
 from ep.include.primitive.binary_op import BinaryOp
+from ep.testing.arrays import Array
 from ep.testing.references import unary
 from ep.testing.references.unary import choose
 
@@ -179,42 +183,42 @@ _ODD_POLES = (
 _AT_POLE = {B.kAcosBackwardWithDyX: -1, B.kReciprocalBackwardWithDyX: -1, B.kRsqrtBackwardWithDyX: -1}
 
 
-def times_dy(op: BinaryOp, dy: np.ndarray, x: np.ndarray, *attributes) -> np.ndarray:
+def times_dy(op: BinaryOp, dy: np.ndarray, x: np.ndarray, *attributes: Any) -> np.ndarray:
     """Return dy times the factor at x, in long double."""
     product = _BACKWARD.get(op)
     result = dy * _SLOPES[op](x, *attributes) if product is None else product(dy, x, *attributes)
     return choose(x == -np.inf, dy * 0, x == np.inf, dy, result) if op in _TENDS_TO_IDENTITY else result
 
 
-def _wide_sigmoid(x):
+def _wide_sigmoid(x: Array) -> Any:
     return 1 / (1 + np.exp(-x))
 
 
-def _wide_mish_parts(x):
+def _wide_mish_parts(x: Array) -> Any:
     s = np.log1p(np.exp(x))
     # -expm1(-s) is 1 - e^-s and (1 - t)(1 + t) is 1 - t^2, which would cancel even here.
     t = np.tanh(s)
     return x * (1 - t) * (1 + t) * -np.expm1(-s), t
 
 
-def _wide_mish(dy, x):
+def _wide_mish(dy: Array, x: Array) -> Any:
     slope, t = _wide_mish_parts(x)
     return dy * (slope + t)
 
 
-def _wide_silu(dy, x, slope=1):
+def _wide_silu(dy: Array, x: Array, slope: Any = 1) -> Any:
     g, rest = _wide_sigmoid(slope * x), _wide_sigmoid(-slope * x)
     return dy * g * (1 + slope * x * rest)
 
 
-def _wide_fast_gelu(dy, x):
+def _wide_fast_gelu(dy: Array, x: Array) -> Any:
     """Use the sigmoid of twice the argument of tanh: 1 - tanh would lose all digits for x < -7."""
     z = 2 * unary.FAST_GELU_A * x * (1 + unary.FAST_GELU_B * x * x)
     slope = 2 * unary.FAST_GELU_A * x * (1 + 3 * unary.FAST_GELU_B * x * x)
     return dy * _wide_sigmoid(z) * (1 + slope * _wide_sigmoid(-z))
 
 
-def _wide_silu_terms(x, slope=1):
+def _wide_silu_terms(x: Array, slope: Any = 1) -> Any:
     g = _wide_sigmoid(slope * x)
     return np.fmax(g, np.abs(slope * x) * g * _wide_sigmoid(-slope * x))
 
@@ -274,7 +278,7 @@ _BACKWARD: dict[BinaryOp, Callable[..., np.ndarray]] = {
 }
 """The products of dy and factors that arithmetic alone does not compute."""
 
-TERMS: dict[BinaryOp, Callable[..., np.ndarray]] = {
+TERMS: dict[BinaryOp, Callable[..., Any]] = {
     B.kCeluBackwardWithDyY: lambda y, alpha: choose(y > 0, L(1), np.fmax(1, np.abs(y / alpha))),
     B.kHardswishBackwardWithDyX: lambda x: choose(np.abs(x) >= 3, L(0), np.fmax(np.abs(x / 3), L(0.5))),
     # psi(x) for x < 0 is a difference of psi(1 - x) and a cotangent.

@@ -1,12 +1,16 @@
 """The unary ops, directly from their formulas, in extended precision."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
 import scipy.special
 
 from ep.include.primitive.unary_op import UnaryOp
+from ep.testing.arrays import Array
 from ep.testing.references.convert import convert
 
 L = np.longdouble
@@ -15,12 +19,12 @@ SELU_SCALE, SELU_ALPHA = L("1.0507009873554804934"), L("1.6732632423543772848")
 FAST_GELU_A, FAST_GELU_B = L("0.7978845608028654"), L("0.044714998453855515")
 
 
-def unary(op: UnaryOp, x: np.ndarray, dst_dtype, attr0=None, attr1=None) -> np.ndarray:
+def unary(op: UnaryOp, x: np.ndarray, dst_dtype: Any, attr0: Any = None, attr1: Any = None) -> np.ndarray:
     """Return op(x) in `dst_dtype`, rounded once from `exact`."""
     return convert(exact(op, x, attr0, attr1), dst_dtype)
 
 
-def exact(op: UnaryOp, x: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
+def exact(op: UnaryOp, x: np.ndarray, attr0: Any = None, attr1: Any = None) -> np.ndarray:
     """Return op(x) in the widest type of its kind: long double, complex long double, or the integer type itself."""
     x = np.asarray(x)
     with np.errstate(all="ignore"):
@@ -48,13 +52,13 @@ def exact(op: UnaryOp, x: np.ndarray, attr0=None, attr1=None) -> np.ndarray:
         return result
 
 
-def choose(*branches) -> np.ndarray:
+def choose(*branches: Any) -> np.ndarray:
     """Return the selected values. branches: condition, value, condition, value, ..., value."""
     *pairs, last = branches
     return np.select(pairs[0::2], pairs[1::2], last)
 
 
-def _soft_plus(x, beta, threshold):
+def _soft_plus(x: Array, beta: Any, threshold: Any) -> Any:
     return choose(beta * x > threshold, x, np.logaddexp(L(0), beta * x) / beta)
 
 
@@ -161,11 +165,11 @@ _COMPLEX: dict[UnaryOp, Callable[[np.ndarray], np.ndarray]] = {
 }
 
 
-def _from_mpmath(function: Callable[[mpmath.mpf], mpmath.mpf], x: float) -> np.longdouble:
+def _from_mpmath(function: Callable[[mpmath.mpf, bool], mpmath.mpf], x: float) -> np.longdouble:
     if not np.isfinite(x):
         return L(np.nan)
     with mpmath.workdps(45):
-        result = function(mpmath.mpf(x), np.signbit(x))
+        result = function(mpmath.mpf(x), bool(np.signbit(x)))
         # Through a decimal string: a sum of float64 parts would lose the digits of subnormal results.
         return L(mpmath.nstr(result, 25)) if mpmath.isfinite(result) else L(float(result))
 
@@ -176,7 +180,7 @@ def _erfc(x: mpmath.mpf) -> mpmath.mpf:
 
 
 def _is_pole(x: mpmath.mpf) -> bool:
-    return x <= 0 and x == mpmath.floor(x)
+    return bool(x <= 0 and x == mpmath.floor(x))
 
 
 def _lgamma(x: mpmath.mpf, negative: bool) -> mpmath.mpf:
@@ -218,7 +222,7 @@ def _narrow_lgamma(x: np.ndarray) -> np.ndarray:
 
 
 def _narrow_gelu(x: np.ndarray) -> np.ndarray:
-    return 0.5 * x * scipy.special.erfc(-x / np.sqrt(2))
+    return np.asarray(0.5 * x * scipy.special.erfc(-x / np.sqrt(2)))
 
 
 # The function in mpmath, the one in float64 for narrower sources, and the values at -inf and +inf.

@@ -1,5 +1,5 @@
 """ATen's operators, by families, which fill the table."""
 
-from ep.torch.operators import elementwise, layers, reductions, resizes, shapes
+from ep.torch.operators import arithmetic, layers, resizes, shapes
 
-__all__ = ["elementwise", "layers", "reductions", "resizes", "shapes"]
+__all__ = ["arithmetic", "layers", "resizes", "shapes"]

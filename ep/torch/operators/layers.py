@@ -50,23 +50,30 @@ def _steps(c: AtenCall) -> dict[str, Any]:
     return found | ({"pads": c.padding * 2} if len(c.padding) > 1 else {})
 
 
+def _extended(c: AtenCall) -> Any:
+    """Return the operand of a transposed convolution with zeros behind it, for windows in the padding of the result."""
+    more = np.broadcast_to(np.asarray(c.output_padding) // c.stride, len(c.weight.shape) - 2)
+    return ops.pad(c.input, [(0, 0), (0, 0), *((0, count) for count in more.tolist())]) if more.any() else c.input
+
+
 def _convolution(c: AtenCall) -> Any:
-    x, w, options = c.input, c.weight, {**_steps(c), "groups": c.groups}
+    w, options = c.weight, {**_steps(c), "groups": c.groups}
     if not c.transposed:
-        return ops.conv(x, w, c.bias, **options)
-    y = ops.conv_x_grad(x, w, c.shape, **options)
+        return ops.conv(c.input, w, c.bias, **options)
+    y = ops.conv_x_grad(_extended(c), w, c.shape, **options)
     return y if c.bias is None else ops.add(y, c.bias.reshape((-1, *[1] * (len(w.shape) - 2))))
 
 
 def _convolution_backward(c: AtenCall) -> Any:
     dy, x, w, options = c.grad_output, c.input, c.weight, {**_steps(c), "groups": c.groups}
     by_x, by_w, by_bias = c.output_mask
-    if c.transposed:  # the operator is the gradient of a convolution, whose result is x
-        dx = ops.conv(dy, w, **options) if by_x else None
-        dw = ops.conv_w_grad(x, dy, w.shape, **options) if by_w else None
-    else:
-        dx = ops.conv_x_grad(dy, w, x.shape, **options) if by_x else None
-        dw = ops.conv_w_grad(dy, x, w.shape, **options) if by_w else None
+    pair = (_extended(c), dy) if c.transposed else (dy, x)  # the gradient of a convolution, whose result is x, or one
+    dw = ops.conv_w_grad(*pair, w.shape, **options) if by_w else None
+    dx = None
+    if by_x and c.transposed:
+        dx = ops.slice(ops.conv(dy, w, **options), *map(slice, x.shape))
+    elif by_x:
+        dx = ops.conv_x_grad(dy, w, x.shape, **options)
     return dx, dw, ops.sum(dy, (0, *range(2, len(dy.shape))), dy.dtype) if by_bias else None
 
 

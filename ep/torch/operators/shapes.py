@@ -160,4 +160,8 @@ add({
     "scatter_reduce.two": _scatter_reduce,
     "index.Tensor": lambda c: ops.index(c.self, c.indices, mode=_NEGATIVE),  # without masks: sizes depend on data
     "index_put.default _unsafe_index_put.default": _index_put,
+    "put.default": lambda c: ops.index_put(
+        *(c.self.reshape((-1,)), [c.index.reshape((-1,))], c.source.reshape((-1,))),
+        *(0, "add" if c.accumulate else "none", _NEGATIVE),
+    ).reshape(c.shape),
 })  # fmt: skip

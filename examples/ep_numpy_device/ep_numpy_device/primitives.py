@@ -3,13 +3,13 @@
 import numpy as np
 
 from ep import DataType, UnaryOp
-from ep.common.buffer_checks import check_dtype, check_overlap, check_size
 from ep.common.checks import as_size
+from ep.common.host.device import check_stream
+from ep.common.host_buffers import check_disjoint, elements
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.strides import expanded_strides
 from ep.common.scalar import convert_value
-from ep.include.errors import ArgumentTypeError, ArgumentValueError
 from ep.include.primitive import (
     ElementwiseUnary,
     ElementwiseUnaryFactory,
@@ -22,36 +22,17 @@ from ep.include.primitive import (
     Key,
     implements,
 )
-from ep_numpy_device.device import check_stream, kNumpy
+from ep_numpy_device.device import kNumpy
 
 FLOATS = (DataType.kFloat, DataType.kDouble)
 INDICES = (DataType.kInt32, DataType.kInt64)
-
-
-def elements(buffer, argument, data_type, count, *, written=False):
-    """Return the first `count` elements of a buffer; raises if this launch cannot use it."""
-    if not isinstance(buffer, np.ndarray):
-        raise ArgumentTypeError(argument, f"must be a numpy.ndarray, not {buffer!r}")
-    check_dtype(argument, buffer.dtype, data_type)
-    if not buffer.flags.c_contiguous:
-        raise ArgumentValueError(argument, "is not C-contiguous")
-    if written and not buffer.flags.writeable:
-        raise ArgumentValueError(argument, "is read-only")
-    check_size(argument, buffer.size, count)
-    return buffer.reshape(-1)[:count]
-
-
-def check_apart(dst, dst_argument, src, src_argument, *, in_place=False):
-    """Raise ValueError if two operands share memory; `in_place` allows exactly the same memory."""
-    places = (dst.ctypes.data, dst.nbytes, dst_argument, src.ctypes.data, src.nbytes, src_argument)
-    check_overlap(*places, in_place=in_place)
 
 
 @implements(FillFactory, on=kNumpy, keys={Key(None, (data_type,)) for data_type in (*FLOATS, *INDICES, DataType.kBool)})
 class NumpyFill(Fill):
     def Launch(self, stream, dst, value, count):
         (data_type,) = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         number = convert_value(value, data_type, "value")
         dst = elements(dst, "dst", data_type, as_size(count, "count"), written=True)
         dst[...] = number
@@ -63,14 +44,14 @@ class NumpyGather(Gather):
         self, stream, outer_dim_size, gather_dim_size, inner_dim_size, params, num_indices, indices, out, offset=0
     ):
         params_type, indices_type = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         sizes = as_gather_sizes(1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset)
         _, outer, gather, inner, count, offset = sizes
         params = elements(params, "params", params_type, outer * gather * inner)
         indices = elements(indices, "indices", indices_type, count)
         out = elements(out, "out", params_type, outer * count * inner, written=True)
-        check_apart(out, "out", params, "params")
-        check_apart(out, "out", indices, "indices")
+        check_disjoint(out, "out", params, "params")
+        check_disjoint(out, "out", indices, "indices")
 
         inside = (indices >= offset) & (indices < offset + gather)
         rows = [int(index) - offset for index in indices[inside]]  # Python's integers do not wrap around
@@ -83,7 +64,7 @@ class NumpyGather(Gather):
 class NumpyExpand(Expand):
     def Launch(self, stream, src_dims, src, dst_dims, dst, src_strides=None, dst_strides=None):
         (data_type,) = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         shape = as_expand_shape(src_dims, dst_dims, src_strides, dst_strides, self.request.max_num_dims)
         src_count, dst_count = shape.counts()
         src = elements(src, "src", data_type, src_count)
@@ -92,7 +73,7 @@ class NumpyExpand(Expand):
             return
         src_steps = expanded_strides(shape.src_dims, shape.src_strides, len(shape.dst_dims))
         walked = [(a, b) for size, a, b in zip(shape.dst_dims, src_steps, shape.dst_strides, strict=True) if size > 1]
-        check_apart(dst, "dst", src, "src", in_place=all(a == b for a, b in walked))
+        check_disjoint(dst, "dst", src, "src", in_place=all(a == b for a, b in walked))
 
         strided(dst, shape.dst_dims, shape.dst_strides)[...] = strided(src, shape.dst_dims, src_steps)
 
@@ -121,11 +102,11 @@ KEYS = {
 class NumpyUnary(ElementwiseUnary):
     def Launch(self, stream, src, dst, count):
         src_type, dst_type = self.request.dtypes
-        check_stream(stream)
+        check_stream(stream, kNumpy)
         count = as_size(count, "count")
         src = elements(src, "src", src_type, count)
         dst = elements(dst, "dst", dst_type, count, written=True)
-        check_apart(dst, "dst", src, "src", in_place=src_type.itemsize == dst_type.itemsize)
+        check_disjoint(dst, "dst", src, "src", in_place=src_type.itemsize == dst_type.itemsize)
 
         with np.errstate(all="ignore"):
             dst[...] = FUNCTIONS[self.request.op](src)

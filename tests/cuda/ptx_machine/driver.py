@@ -248,8 +248,8 @@ class PtxDriver(Driver):
     def static_shared(self, device: int, function: Any) -> int:
         return int(function.shared_bytes)
 
-    def allow_shared(self, device: int, function: Any, size: int) -> None:
-        self.limits.allow_shared(function, size)
+    def opt_in_shared(self, device: int, function: Any, size: int) -> None:
+        self.limits.opt_in_shared(function, size)
 
     def max_active_blocks(self, device: int, function: Any, block_threads: int, shared_bytes: int = 0) -> int:
         return _BLOCKS

@@ -28,10 +28,10 @@ class Limits:
         """The largest shared memory of a block, static and dynamic together, with the opt-in and without it."""
         self._most_dynamic: dict[Any, int] = {}
 
-    def allow_shared(self, program: Any, size: int) -> None:
+    def opt_in_shared(self, program: Any, size: int) -> None:
         """Allow launches of a program to ask for `size` bytes of dynamic shared memory."""
         if program.shared_bytes + size > self.shared_bytes:
-            raise _refused("allow_shared", f"{program.shared_bytes} + {size} bytes of shared memory")
+            raise _refused("opt_in_shared", f"{program.shared_bytes} + {size} bytes of shared memory")
         self._most_dynamic[program] = size
 
     def check(self, program: Any, blocks: Sequence[int], threads: Sequence[int], shared_bytes: int) -> None:

@@ -105,6 +105,12 @@ def _at(k: int, size: int, new: int, scale: float, part: tuple[float, float], ho
     return offset + (k + 0.5) / scale - 0.5
 
 
+def _of_taps(is_tap: Any, weights: Any, x: Any, axis: int) -> Any:
+    """Return the sums of weighted taps along an axis; what is no tap may be NaN."""
+    added = np.where(is_tap, weights * np.moveaxis(x, axis, -1)[..., None, :], 0)
+    return np.moveaxis(added.sum(-1), -1, axis)
+
+
 def _resized(
     d: Draw, x: Any, region: Any = None, scales: Any = None, sizes: Any = None, *, mode: str,
     coordinate_transformation_mode: str = "asymmetric", nearest_mode: str = "floor", axes: Any = None,
@@ -148,13 +154,14 @@ def _resized(
             row = [_kernel((tap - at) * narrow, mode, float(np.float32(cubic_coeff_a))) for tap in taps]
             row = [0.0 if exclude_outside and not 0 <= tap < size else one for tap, one in zip(taps, row, strict=True)]
             for tap, one in zip(taps, row, strict=True):
+                if exclude_outside and not 0 <= tap < size:
+                    continue
                 weights[k, min(max(tap, 0), size - 1)] += one / sum(row)
                 errors[k, min(max(tap, 0), size - 1)] += 1 + abs(one / sum(row))
         if mode == "nearest":
             found = np.take(found, np.argmax(weights, 1), axis)
         else:
-            found = np.moveaxis(np.tensordot(weights, found, (1, axis)), 0, axis)
-            scale = np.moveaxis(np.tensordot(errors, scale, (1, axis)), 0, axis)
+            found, scale = (_of_taps(errors > 0, *each, axis) for each in ((weights, found), (errors, scale)))
         if coordinate_transformation_mode == "tf_crop_and_resize":
             outside = outside | gone.reshape([-1 if k == axis else 1 for k in range(x.ndim)])
     if outside.any():

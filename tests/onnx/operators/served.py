@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import random
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -62,7 +63,8 @@ def names() -> list[str]:
         for name, versions in _all_schemas().items()
         if any(one.has_function or one.has_context_dependent_function for one in versions)
     }
-    return sorted({*OPERATORS} | functions)
+    served = {name for name, lines in OPERATORS.items() if not all(line.domain for line in lines)}
+    return sorted(served | functions)
 
 
 def types(schema: Any) -> dict[str, list[np.dtype[Any]]]:
@@ -93,6 +95,24 @@ def cases(records: dict[str, Any]) -> Iterator[tuple[str, int, str]]:
             for dtype in known[first]:
                 if not record.types or dtype.name in record.types:
                     yield name, since, dtype.name
+
+
+def some_cases(records: dict[str, Any], turn: str) -> Iterator[tuple[str, int, str]]:
+    """Yield the cases of the newest version of each operator, and of older ones those of two dtypes.
+
+    Older versions have all dtypes that the newest one lacks. turn: a name that the choice of the two follows from.
+    """
+    for name, record in records.items():
+        found: dict[int, list[str]] = {}
+        for _, since, dtype in cases({name: record}):
+            found.setdefault(since, []).append(dtype)
+        newest = max(found)
+        for since, names in found.items():
+            only = [dtype for dtype in names if dtype not in found[newest]]
+            others = [dtype for dtype in names if dtype not in only]
+            drawn = random.Random(f"{turn} {name} {since}").sample(others, min(2, len(others)))
+            for dtype in names if since == newest else sorted(only + drawn):
+                yield name, since, dtype
 
 
 def _with_next(found: list[tuple[int, Any]]) -> Iterator[tuple[int, tuple[int, ...]]]:

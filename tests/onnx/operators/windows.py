@@ -158,7 +158,7 @@ def _max(d: Draw, x: Any, storage_order: int = 0, **given: Any) -> Any:
     return largest, Output(found, np.int64)
 
 
-def _conv(d: Draw) -> Any:
+def convolution(d: Draw) -> Any:
     num = d.pick("spatial axes", (1, 2, 2, 3))
     groups = d.pick("group", (1, 1, 2, 3))
     inner, outer = d.pick("in", (1, 2)), d.pick("out", (1, 3))
@@ -176,7 +176,7 @@ def _conv(d: Draw) -> Any:
     return [x, w, bias], {**given, "group": groups}
 
 
-def _convolved(d: Draw, x: Any, w: Any, bias: Any = None, *, group: int, kernel_shape: Any = None, **given: Any) -> Any:
+def convolved(d: Draw, x: Any, w: Any, bias: Any = None, *, group: int, kernel_shape: Any = None, **given: Any) -> Any:
     kernel = w.shape[2:]
     if kernel_shape is not None and tuple(kernel_shape) != kernel:
         raise Refused("kernel_shape")
@@ -314,7 +314,7 @@ _ALL = (
     Record("AveragePool", _pooled(_SINCE["AveragePool"], count_include_pad=(0, 1)), _averages, 8),
     Record("MaxPool", _pooled({**_SINCE["MaxPool"], "storage_order": 8}, storage_order=(0, 1)), _max, 0),
     Record("LpPool", _pooled({"dilations": 18, "ceil_mode": 18}, wild=False, p=(1, 2, 3)), _pool(_norm), 32),
-    Record("Conv", _conv, _convolved, 8),
+    Record("Conv", convolution, convolved, 8),
     Record("ConvTranspose", _transposed, _transposed_of, 8, finite=(1,)),
     Record("LRN", _lrn, _lrn_of, 16),
     Record("GlobalAveragePool", _global_of, _global(_global_mean)),

@@ -5,57 +5,31 @@ import threading
 import numpy as np
 from ep_queued_device.memory import Buffer, Memory
 
-from ep import AllocationOptions, DeviceType, DeviceUnavailableError
-from ep.common.checks import as_integer, as_size
-from ep.include import Device, DeviceManager, Event, Stream, kMaxAlignmentRequirement
+from ep import DeviceType
+from ep.common.checks import as_size
+from ep.common.host.device import aligned_bytes, as_size_anywhere
+from ep.common.indexed_devices import IndexedDeviceManager
+from ep.include import Device, Event, Stream
 from ep.include.errors import ArgumentTypeError, ArgumentValueError
 
 kQueued = DeviceType.Register("kQueued", "queued")
 
 
-class QueuedDeviceManager(DeviceManager):
+class QueuedDeviceManager(IndexedDeviceManager):
     def __init__(self):
-        self._device = QueuedDevice(self)
+        super().__init__(kQueued)
 
-    def device_type(self):
-        return kQueued
-
-    def GetDevice(self, device_index):
-        self.SetActiveDeviceByIndex(device_index)
-        return self._device
+    def new_device(self, index):
+        return QueuedDevice(self)
 
     def GetDeviceCount(self):
         return 1
 
-    def GetActiveDeviceIndex(self):
-        return 0
-
-    def SetActiveDeviceByIndex(self, device_index):
-        if as_integer(device_index, "device_index") != 0:
-            raise DeviceUnavailableError(f"device_index is {device_index}; there is one device, number 0")
-
-    def IsStreamWaitEventSupported(self):
-        return True
-
 
 class QueuedDevice(Device):
     def __init__(self, device_manager):
-        self._device_manager, self._memory = device_manager, Memory()
-
-    def SetAsActiveDevice(self):
-        pass
-
-    def Reset(self):
-        pass
-
-    def device_type(self):
-        return kQueued
-
-    def device_index(self):
-        return 0
-
-    def device_manager(self):
-        return self._device_manager
+        super().__init__(device_manager)
+        self._memory = Memory()
 
     def CreateStream(self):
         return QueuedStream(self)
@@ -80,11 +54,7 @@ class QueuedDevice(Device):
         check_buffer(buffer).block.free()
 
     def AllocPinned(self, options, size):
-        size = as_size(size, "size")
-        if options.HasNumaNodeAffinity():
-            raise ArgumentValueError("numa_node_affinity", f"is {options.numa_node_affinity}; no memory is placed")
-        block = np.empty(size + kMaxAlignmentRequirement, np.uint8)
-        return block[-block.ctypes.data % kMaxAlignmentRequirement :][:size]
+        return aligned_bytes(as_size_anywhere(options, size))
 
     def FreePinned(self, options, buffer):
         if not isinstance(buffer, np.ndarray):
@@ -98,9 +68,6 @@ class QueuedStream(Stream):
         self._device = device
         self._queued, self.num_submitted, self._num_done = [], 0, 0
         self._lock = threading.RLock()
-
-    def device_type(self):
-        return kQueued
 
     def device(self):
         return self._device
@@ -135,9 +102,6 @@ class QueuedStream(Stream):
         stream, number = check_event(event).recorded
         if stream is not None:
             self.queue(lambda: stream.run(number))
-
-    def AllocAsync(self, size):
-        return self._device.Alloc(AllocationOptions(), size)
 
     def FreeAsync(self, buffer):
         block = check_buffer(buffer).block

@@ -73,11 +73,11 @@ def sigmoid_backward_y(m: MathLibrary) -> Function:
 @functor(BinaryOp.kSigmoidBackwardWithDyX)
 def sigmoid_backward_x(m: MathLibrary) -> Function:
     """dy s (1 - s) for s = sigmoid(x), which is dy e / (1 + e)^2 for e = e^-|x|."""
-    half, one, exp = m.T(0.5), m.T(1), m.exp
+    half, one, exp, fma = m.T(0.5), m.T(1), m.exp, m.fma
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         h = exp(-half * abs(x))
-        r = one / (one + h * h)
+        r = one / fma(h, h, one)
         return ((dy * h) * (r * r)) * h
 
     return f
@@ -96,10 +96,10 @@ def tanh_backward(m: MathLibrary) -> Function:
 
 def logistic_product(m: MathLibrary) -> Function:
     """Return the function dy sigmoid(v), given h = e^(-|v|/2) and whether v >= 0."""
-    one = m.T(1)
+    one, fma = m.T(1), m.fma
 
     def f(dy: Scalar, h: Scalar, right: Scalar) -> Scalar:
-        r = one / (one + h * h)
+        r = one / fma(h, h, one)
         return dy * r if right else ((dy * h) * r) * h
 
     return f
@@ -186,13 +186,14 @@ def fast_gelu_backward(m: MathLibrary) -> Function:
     """
     zero, minus_half, one, limit = m.T(0), m.T(-0.5), m.T(1), by_precision(m, 16, 30)
     two_a, b, three_b = m.T(2 * FAST_GELU_A), m.T(FAST_GELU_B), m.T(3 * FAST_GELU_B)
-    exp, clamp, gate, near = m.exp, m.use(clamped), m.use(logistic_gate), m.use(nearer)
+    exp, fma = m.exp, m.fma
+    clamp, gate, near = m.use(clamped), m.use(logistic_gate), m.use(nearer)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
         square, slope = y * y, two_a * y
-        dy_near, a = near(dy, abs(slope * (one + b * square)))
-        return gate(dy, dy_near, exp(minus_half * a), slope * (one + three_b * square), y >= zero)
+        dy_near, a = near(dy, abs(slope * fma(b, square, one)))
+        return gate(dy, dy_near, exp(minus_half * a), slope * fma(three_b, square, one), y >= zero)
 
     return f
 
@@ -207,7 +208,8 @@ def gelu_backward(m: MathLibrary) -> Function:
     half, one, minus_sqrt_half, limit = m.T(0.5), m.T(1), m.T(-math.sqrt(0.5)), by_precision(m, 27, 57)
     density, far = m.T(1 / math.sqrt(2 * math.pi)), by_precision(m, -9, -30)
     c1, c2, c3, c4, c5, c6 = (m.T(c) for c in (-1, 3, -15, 105, -945, 10395))
-    erfc, clamp, multiply, root, near = m.erfc, m.use(clamped), m.use(exact_product), m.use(root_of_exp), m.use(nearer)
+    erfc, fma, clamp, multiply = m.erfc, m.fma, m.use(clamped), m.use(exact_product)
+    root, near = m.use(root_of_exp), m.use(nearer)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
@@ -216,9 +218,9 @@ def gelu_backward(m: MathLibrary) -> Function:
         h = root(a, half * r)  # e^(-y^2 / 4), except for the part in dy_near
         left = y if y < far else far
         w = one / (left * left)
-        tail = one + w * (c1 + w * (c2 + w * (c3 + w * (c4 + w * (c5 + w * c6)))))
+        tail = fma(w, fma(w, fma(w, fma(w, fma(w, fma(w, c6, c5), c4), c3), c2), c1), one)
         beyond = ((dy_near * h) * (density * (left - tail / left))) * h
-        return beyond if y < far else dy * (half * erfc(minus_sqrt_half * y) + y * (density * (h * h)))
+        return beyond if y < far else dy * fma(half, erfc(minus_sqrt_half * y), y * (density * (h * h)))
 
     return f
 
@@ -231,7 +233,8 @@ def mish_backward(m: MathLibrary) -> Function:
     are fractions of polynomials in e on either side of 0; on the left, one factor e is taken out of both terms.
     """
     zero, minus_half, one, two, four = m.T(0), m.T(-0.5), m.T(1), m.T(2), m.T(4)
-    limit, exp, clamp, near = by_precision(m, *_VANISHED), m.exp, m.use(clamped), m.use(nearer)
+    limit, exp, fma = by_precision(m, *_VANISHED), m.exp, m.fma
+    clamp, near = m.use(clamped), m.use(nearer)
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         y = clamp(x, limit)
@@ -239,8 +242,8 @@ def mish_backward(m: MathLibrary) -> Function:
         dy_near, a = near(dy, abs(y))
         h = exp(minus_half * a)
         e = h * h
-        d = one + two * e + two * e * e if right else two + two * e + e * e
-        t = one + two * e if right else two + e
+        d = fma(two * e, e, fma(two, e, one)) if right else fma(e, e, fma(two, e, two))
+        t = fma(two, e, one) if right else two + e
         power = e if right else one
         slope = four * y * (one + e) * power * power
         g = (t + slope / d) / d

@@ -27,10 +27,15 @@ def mul(a: Scalar, b: Scalar) -> Scalar:
     return a * b
 
 
-@plain_functor(BinaryOp.kMul, kinds=(Kind.COMPLEX,))
-def complex_mul(a: Scalar, b: Scalar) -> Scalar:
+@functor(BinaryOp.kMul, kinds=(Kind.COMPLEX,))
+def complex_mul(m: MathLibrary) -> Function:
     """a b by the textbook formula, as NumPy has it, without C99's recovery of infinities."""
-    return complex(a.real * b.real - a.imag * b.imag, a.real * b.imag + a.imag * b.real)
+    fma = m.fma
+
+    def f(a: Scalar, b: Scalar) -> Scalar:
+        return complex(fma(a.real, b.real, -(a.imag * b.imag)), fma(a.real, b.imag, a.imag * b.real))
+
+    return f
 
 
 @plain_functor(BinaryOp.kDiv)
@@ -46,18 +51,18 @@ def smith_div(m: MathLibrary) -> Function:
     A zero divisor divides both parts of a by +0.
     """
     real_type = type(m.T(0).real)
-    zero, one = real_type(0), real_type(1)
+    zero, one, fma = real_type(0), real_type(1), m.fma
 
     def f(a: Scalar, b: Scalar) -> Scalar:
         if abs(b.real) >= abs(b.imag):
             if b.real == zero and b.imag == zero:
                 return complex(a.real / abs(b.real), a.imag / abs(b.real))
             ratio = b.imag / b.real
-            scale = one / (b.real + b.imag * ratio)
-            return complex((a.real + a.imag * ratio) * scale, (a.imag - a.real * ratio) * scale)
+            scale = one / fma(b.imag, ratio, b.real)
+            return complex(fma(a.imag, ratio, a.real) * scale, fma(-a.real, ratio, a.imag) * scale)
         ratio = b.real / b.imag
-        scale = one / (b.imag + b.real * ratio)
-        return complex((a.real * ratio + a.imag) * scale, (a.imag * ratio - a.real) * scale)
+        scale = one / fma(b.real, ratio, b.imag)
+        return complex(fma(a.real, ratio, a.imag) * scale, fma(a.imag, ratio, -a.real) * scale)
 
     return f
 

@@ -61,10 +61,10 @@ def greater_equal(a: Scalar, b: Scalar) -> Scalar:
 @functor(BinaryOp.kIsClose)
 def is_close(m: MathLibrary) -> Function:
     """|a - b| <= atol + rtol |b| for a finite b, or a = b, as `numpy.isclose` has it."""
-    infinity = m.T(np.inf)
+    infinity, fma = m.T(np.inf), m.fma
 
     def f(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
-        return (a == b) | ((abs(b) < infinity) & (abs(a - b) <= atol + rtol * abs(b)))
+        return (a == b) | ((abs(b) < infinity) & (abs(a - b) <= fma(rtol, abs(b), atol)))
 
     return f
 
@@ -80,8 +80,13 @@ def is_close_equal_nan(m: MathLibrary) -> Function:
     return f
 
 
-@plain_functor(BinaryOp.kIsClose, BinaryOp.kIsCloseEqualNan, kinds=(Kind.BOOL, Kind.INTEGER))
-def integer_is_close(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
+@functor(BinaryOp.kIsClose, BinaryOp.kIsCloseEqualNan, kinds=(Kind.BOOL, Kind.INTEGER))
+def integer_is_close(m: MathLibrary) -> Function:
     """|a - b| <= atol + rtol |b|, or a = b, in float64."""
-    p, q = np.float64(a), np.float64(b)
-    return (p == q) | (abs(p - q) <= atol + rtol * abs(q))
+    fma = m.fma
+
+    def f(a: Scalar, b: Scalar, atol: Scalar, rtol: Scalar) -> Scalar:
+        p, q = np.float64(a), np.float64(b)
+        return (p == q) | (abs(p - q) <= fma(rtol, abs(q), atol))
+
+    return f

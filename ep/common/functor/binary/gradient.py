@@ -141,12 +141,12 @@ def logistic_gate(m: MathLibrary) -> Function:
     twice: the product can be a normal number even if h^2 is not. If v' differs from v, h^2 is negligible compared with
     1.
     """
-    one = m.T(1)
+    one, fma = m.T(1), m.fma
 
     def f(dy: Scalar, dy_near: Scalar, h: Scalar, w: Scalar, right: Scalar) -> Scalar:
         e = h * h
         r = one / (one + e)
-        g = r * (one + w * (e * r if right else r))
+        g = r * fma(w, e * r if right else r, one)
         return dy * g if right else ((dy_near * h) * g) * h
 
     return f

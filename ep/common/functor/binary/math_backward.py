@@ -54,11 +54,11 @@ def acosh_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kAsinhBackwardWithDyX)
 def asinh_backward(m: MathLibrary) -> Function:
     """dy / sqrt(1 + x^2)."""
-    one, large, sqrt = m.T(1), by_precision(m, *_SQUARES_TO), m.sqrt
+    one, large, sqrt, fma = m.T(1), by_precision(m, *_SQUARES_TO), m.sqrt, m.fma
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
         a = abs(x)
-        return dy / (sqrt(one + a * a) if a < large else a)
+        return dy / (sqrt(fma(a, a, one)) if a < large else a)
 
     return f
 
@@ -66,10 +66,10 @@ def asinh_backward(m: MathLibrary) -> Function:
 @functor(BinaryOp.kAtanBackwardWithDyX)
 def atan_backward(m: MathLibrary) -> Function:
     """dy / (1 + x^2)."""
-    one, large = m.T(1), by_precision(m, *_SQUARES_TO)
+    one, large, fma = m.T(1), by_precision(m, *_SQUARES_TO), m.fma
 
     def f(dy: Scalar, x: Scalar) -> Scalar:
-        return dy / (one + x * x) if abs(x) < large else (dy / x) / x
+        return dy / fma(x, x, one) if abs(x) < large else (dy / x) / x
 
     return f
 

@@ -21,6 +21,7 @@ def zeta_of_positive(m: MathLibrary) -> Function:
     zero, half, one, largest = m.T(0), m.T(0.5), m.T(1), m.T(np.finfo(m.T).max)
     terms, epsilon = m.T(_TERMS), m.T(np.finfo(m.T).eps / 2)
     coefficients, power = tuple(m.T(c) for c in EULER_MACLAURIN), m.pow
+    fma = m.fma
 
     def f(infinite_x: Scalar, q: Scalar) -> Scalar:
         # At the largest number q^-x is already 0, 1 or infinite, and the corrections below are still finite.
@@ -31,13 +32,13 @@ def zeta_of_positive(m: MathLibrary) -> Function:
             of_n = base - q
             error = (q - (base - of_n)) + (n - of_n)  # of the sum, exactly; NaN if q is infinite
             term = power(base, -x)
-            total += term * (one - x * (error / base)) if error == error else term
+            total += term * fma(-x, error / base, one) if error == error else term
             n += one
         w = q + terms
         integral = power(w, one - x)
         last = integral / w
         total += integral / (x - one)
-        total += half * last
+        total = fma(half, last, total)
         k, term = zero, last * (x / w)
         for c in coefficients:
             correction = term * c

@@ -129,11 +129,11 @@ def quick_exponent(m: MathLibrary) -> Function:
 
     slope = m.T(QUICK_GELU_SLOPE)
     slope_rest = m.T(Fraction(repr(QUICK_GELU_SLOPE)) - Fraction(float(slope)))
-    multiply = m.use(stable.exact_product)
+    multiply, fma = m.use(stable.exact_product), m.fma
 
     def f(x: Scalar) -> Scalar:
         p, r = multiply(slope, x)
-        return p, r + slope_rest * x
+        return p, fma(slope_rest, x, r)
 
     return f
 

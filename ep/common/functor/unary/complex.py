@@ -63,7 +63,7 @@ def sqrt(m: MathLibrary) -> Function:
     large, tiny = real_type(np.finfo(real_type).max / 8), real_type(np.finfo(real_type).tiny * 4)
     down, down_root = real_type(2.0**-4), real_type(2.0**2)
     up, up_root = real_type(4.0**digits), real_type(2.0**-digits)
-    real_sqrt, copysign = m.sqrt, m.copysign
+    real_sqrt, copysign, fma = m.sqrt, m.copysign, m.fma
 
     def f(z: Scalar) -> Scalar:
         a, b = z.real, z.imag
@@ -80,7 +80,7 @@ def sqrt(m: MathLibrary) -> Function:
         p, q = abs(a) * scale, abs(b) * scale
         long, short = (p, q) if p > q else (q, p)
         ratio = short / long
-        w = real_sqrt(half * (p + long * real_sqrt(one + ratio * ratio)))
+        w = real_sqrt(half * fma(long, real_sqrt(fma(ratio, ratio, one)), p))
         v = half * (q / w)
         w, v = w * back, v * back
         return complex(w, copysign(v, b)) if a >= zero else complex(v, copysign(w, b))

@@ -27,7 +27,7 @@ _MOST_LINES: Final = 4  # the most cache lines of a row of src in a block; proce
 
 
 @jit
-def _call(kernel, streaming_kernel, row_context, dst, size, count):
+def _call(kernel: int, streaming_kernel: int, row_context: int, dst: int, size: int, count: int) -> None:
     """Write a part of a row of dst; use the streaming kernel, if there is one, for whole cache lines."""
     if streaming_kernel == NONE:
         call_task(kernel, row_context, 0, count)
@@ -43,7 +43,7 @@ def _call(kernel, streaming_kernel, row_context, dst, size, count):
 
 
 @jit
-def walk_blocks(context: Context, begin, end):
+def walk_blocks(context: Context, begin: int, end: int) -> None:
     """Run the state's row kernel over a walk whose plan is a `BlockPlan`, on whole rows, as the writers of moves do."""
     plan, state = _FIELDS.at(context.plan), MapState.at(context.state)
     dims, strides, fill = plan.dims, plan.strides, MoveLoops.at(plan.fills[0])

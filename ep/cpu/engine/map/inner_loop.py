@@ -153,7 +153,8 @@ def _mended(functions: RowFunctions, code: Code, over: _Range) -> None:
     These are computed separately and written after the others, since src and dst may be the same array. The choice
     depends on the element, not on its block.
     """
-    which, compute, put_back = functions.beyond or ()
+    assert functions.beyond is not None
+    which, compute, put_back = functions.beyond
     memory = code.call_words(thread_memory)
     buffer = code.call_words(take, memory, WORD(BUFFER_BYTES))
 
@@ -186,7 +187,8 @@ def _loops_apart(functions: RowFunctions, functor: Any, code: Code, over: _Range
     count = len(over.sources)
 
     def write(inner: Code, *given: Any) -> None:
-        _loops(functions, functor, inner, _Range(given[:count], *given[count : count + 3], given[count + 3 :]))
+        dst, begin, end, *attributes = given[count:]
+        _loops(functions, functor, inner, _Range(given[:count], dst, begin, end, attributes))
 
     code.call_apart(write, [*over.sources, over.dst, over.begin, over.end, *over.attributes])
 

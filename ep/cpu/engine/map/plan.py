@@ -142,7 +142,7 @@ def broadcast_plan(
     data_types: as for `MapPlan`. counts: as in `LoopNest.set_checks`.
     """
     if operand_dims.count(dims) == len(operand_dims):  # nothing is broadcast
-        plan = MapPlan(signature, counts[-1:], [(1,)] * len(operand_dims), data_types)
+        plan = MapPlan(signature, (counts[-1],), [(1,)] * len(operand_dims), data_types)
     else:
         strides = [broadcast_strides(each, len(dims)) for each in operand_dims]
         plan = MapPlan(signature, dims, strides, data_types)

@@ -21,7 +21,6 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.strides import contiguous_strides, span
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.ndarray import data_of
 from ep.cpu.lines.streaming import run_writing
 from ep.cpu.shared.context import NO_MEMORY, StridedContext
 from ep.cpu.shared.state import GRAIN_BYTES, State
@@ -172,13 +171,13 @@ class StridedPlan(StridedWords):
 
 
 @jit
-def operands_of(plan: StridedLoops):
+def operands_of(plan: StridedLoops) -> StridedOperand:
     """Return the operands of a plan, which follow it."""
     return StridedOperand.at(plan[1])
 
 
 @jit
-def same_place(plan: StridedLoops, first, second):
+def same_place(plan: StridedLoops, first: int, second: int) -> bool:
     """Return whether two operands with the same address have each element at the same place. first, second: numbers."""
     operands = operands_of(plan)
     one, other = operands[first], operands[second]
@@ -192,7 +191,7 @@ def same_place(plan: StridedLoops, first, second):
 
 
 @jit
-def is_expected(array: ArrayObject, block: StridedOperand, ndarray_type):
+def is_expected(array: ArrayObject, block: StridedOperand, ndarray_type: int) -> bool:
     """Return whether an object is an array of the type, flags, dims and strides in `block`.
 
     The stride along an axis of one element may be any.
@@ -213,7 +212,7 @@ def is_expected(array: ArrayObject, block: StridedOperand, ndarray_type):
 
 
 @jit
-def launch_strided(state, plan: StridedLoops, places: Int64, in_place):
+def launch_strided(state: State, plan: StridedLoops, places: Int64, in_place: bool) -> int:
     """Run a launch of checked arrays. places: their addresses, in memory that the launch may keep until it returns.
 
     Returns 0 if it ran, NO_MEMORY, or 1 if nothing was written.
@@ -237,8 +236,8 @@ def strided_entry() -> Callable[..., int]:
     """Return the function (state, plan, arrays). It returns 0 if it ran, NO_MEMORY, or 1 if nothing was written."""
 
     @jit
-    def launched(args: Int64):
-        state, plan = State.at(data_of(args[0])), StridedLoops.at(data_of(args[1]))
+    def launched(args: Int64) -> int:
+        state, plan = State.at(ArrayObject.at(args[0]).data), StridedLoops.at(ArrayObject.at(args[1]).data)
         arrays = TupleObject.at(args[2])
         number, num_results = plan.num_operands, plan.num_results
         if arrays.length != number or number > kMaxOperands:
@@ -263,7 +262,7 @@ def strided_entry() -> Callable[..., int]:
                 in_place = True
         return launch_strided(state, plan, places, in_place)
 
-    def entry(_, args: Int64, num_args, names):
+    def entry(_: int, args: Int64, num_args: int, names: int) -> int:
         return as_int(launched(args) if num_args == 3 and names == 0 else 1)
 
     return bound_function("strided", compile_function("strided", entry, 4), None)

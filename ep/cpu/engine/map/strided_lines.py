@@ -15,7 +15,7 @@ from ep.cpu.shared.state import State
 from ep.cpu.threads.parallel import call_task
 
 
-def _in_lines(context: Context, begin, end):
+def _in_lines(context: Context, begin: int, end: int) -> None:
     plan, places = StridedLoops.at(context.plan), Int64.at(context.sources[0].data)
     operands, own, in_lines = operands_of(plan), AheadContext.on_stack(), context.streaming == ITSELF
     copy_bytes(own, context, 8 * Context.num_words)

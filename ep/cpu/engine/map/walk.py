@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
@@ -31,7 +32,7 @@ _LINE: Final = LINE_BYTES
 
 
 @jit
-def launch(context: Context, num_bytes, in_place, sizes):
+def launch(context: Context, num_bytes: int, in_place: bool, sizes: int) -> int:
     """Launch without a plan, after the check; the state's task is a row kernel of any number of operands but two."""
     state, count = MapState.at(context.state), context.dst_count
     size = 0 if in_place else context.dst_size  # in place, cache lines are read anyway
@@ -40,7 +41,7 @@ def launch(context: Context, num_bytes, in_place, sizes):
 
 
 @jit
-def launch_walk(context: Context, num_bytes, in_place, sizes):
+def launch_walk(context: Context, num_bytes: int, in_place: bool, sizes: int) -> int:
     """Launch with a plan, after the check; the state's task is `walk`."""
     state, plan = MapState.at(context.state), MapLoops.at(context.plan)
     count, size, task = plan.count, context.dst_size, state.task
@@ -61,7 +62,7 @@ def launch_walk(context: Context, num_bytes, in_place, sizes):
 
 
 @jit
-def _row_kernel(context: Context):
+def _row_kernel(context: Context) -> int:
     """Return the row kernel for a walk: the one with non-temporal stores if the context asks for it."""
     state = MapState.at(context.state)
     return state.streaming_kernel if context.streaming != NONE else state.row_kernel
@@ -80,10 +81,11 @@ def _walk_tiles(num_sources: int) -> Any:
     fields = map_record(num_sources)
     # a row kernel of two operands has its own context, and takes a number of rows in place of `begin`
     has_two = num_sources == 2
-    row_class, lead = (InnerContext, 1) if has_two else (Context, 0)
+    row_class: Any = InnerContext if has_two else Context
+    lead = 1 if has_two else 0
 
     @jit
-    def tile_of(context: Context, address):
+    def tile_of(context: Context, address: int) -> tuple[Scalar, Scalar]:
         """Return the bytes of a tile and its number of elements; the plan has one tile for each of its moves."""
         plan = fields.at(address)
         spilled = plan.spill != 0
@@ -96,14 +98,14 @@ def _walk_tiles(num_sources: int) -> Any:
         return room, min(room // size, _TILE)
 
     @jit
-    def move(plan: MoveLoops, dst, src, begin, end, context: Context):
+    def move(plan: MoveLoops, dst: int, src: int, begin: int, end: int, context: Context) -> None:
         context.dst = dst
         context.plan = plan
         context.sources[0].data = src
         call_task(plan.walk, context, begin, end)
 
     @jit
-    def walk_tiles(context: Context, begin, end):
+    def walk_tiles(context: Context, begin: int, end: int) -> None:
         plan, state = fields.at(context.plan), MapState.at(context.state)
         dst, dst_size = context.dst, context.dst_size
         row_kernel, spill = state.row_kernel, plan.spill
@@ -145,7 +147,7 @@ def _walk_tiles(num_sources: int) -> Any:
 def _walk(num_sources: int) -> Any:
     walk_tiles = _walk_tiles(num_sources)
 
-    def walk(context: Context, begin, end):
+    def walk(context: Context, begin: int, end: int) -> None:
         if MapLoops.at(context.plan).tiled != 0:
             walk_tiles(context, begin, end)
         else:
@@ -157,7 +159,7 @@ def _walk(num_sources: int) -> Any:
 def _walk_of_one() -> Any:
     walk_others = jit(_walk(1))
 
-    def walk(context: Context, begin, end):
+    def walk(context: Context, begin: int, end: int) -> None:
         if MapLoops.at(context.plan).blocked != 0:
             walk_blocks(context, begin, end)
         else:
@@ -171,7 +173,7 @@ def _walk_of_two() -> Any:
     walk_tiles = _walk_tiles(2)
 
     @jit
-    def walk_one_row(context: Context, begin, end):
+    def walk_one_row(context: Context, begin: int, end: int) -> None:
         """Walk a single row, as most launches do, without divisions, which would take longer than a short row."""
         strides, src0, src1 = fields.at(context.plan).strides, context.sources[0], context.sources[1]
         dst_size, step0, step1 = context.dst_size, strides[0], strides[kMaxNumDims]
@@ -186,7 +188,7 @@ def _walk_of_two() -> Any:
         call_task(_row_kernel(context), row_context, 1, end - begin)
 
     @jit
-    def call_part(row_kernel, row_context: InnerContext, count, size0, size1):
+    def call_part(row_kernel: int, row_context: InnerContext, count: int, size0: int, size1: int) -> None:
         """Write `count` elements of a row, and advance the context past them."""
         if count == 0:
             return
@@ -197,7 +199,9 @@ def _walk_of_two() -> Any:
         row_context.dst += count * row_context.dst_size
 
     @jit
-    def call_in_lines(row_kernel, streaming_kernel, row_context: InnerContext, count, size0, size1):
+    def call_in_lines(
+        row_kernel: int, streaming_kernel: int, row_context: InnerContext, count: int, size0: int, size1: int
+    ) -> None:
         """Write a row: whole lines with non-temporal stores, the parts before and after them with ordinary stores."""
         dst, size = row_context.dst, row_context.dst_size
         head = min((-dst & (LINE_BYTES - 1)) // size, count)
@@ -207,7 +211,7 @@ def _walk_of_two() -> Any:
         call_part(row_kernel, row_context, count - head - lines, size0, size1)
 
     @jit
-    def walk_rows(context: Context, begin, end):
+    def walk_rows(context: Context, begin: int, end: int) -> None:
         plan, state = fields.at(context.plan), MapState.at(context.state)
         src0, src1, dst_size = context.sources[0], context.sources[1], context.dst_size
         size0, size1, dims, strides, inner_axis = src0.size, src1.size, plan.dims, plan.strides, plan.num_axes - 1
@@ -251,7 +255,7 @@ def _walk_of_two() -> Any:
                 row = 0
                 outer0, outer1 = next_row(dims, strides, num_outer, index, outer0, outer1)
 
-    def walk(context: Context, begin, end):
+    def walk(context: Context, begin: int, end: int) -> None:
         plan = MapLoops.at(context.plan)
         if plan.tiled != 0:
             walk_tiles(context, begin, end)

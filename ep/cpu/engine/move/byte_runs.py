@@ -16,7 +16,7 @@ from ep.cpu.shared.state import State
 _stream_byte = streaming_filler(1)
 
 
-def _copy(context: Context, begin, end):
+def _copy(context: Context, begin: int, end: int) -> None:
     dst, src = context.dst + begin, context.sources[0].data + begin
     if context.streaming == ITSELF:
         stream_row(dst, src, end - begin)
@@ -25,7 +25,7 @@ def _copy(context: Context, begin, end):
         copy_bytes(dst, src, end - begin)
 
 
-def _set(context: Context, begin, end):
+def _set(context: Context, begin: int, end: int) -> None:
     dst, value = context.dst + begin, context.sources[0].data
     if context.streaming == ITSELF:
         place = Int64.array_on_stack(1)
@@ -49,7 +49,7 @@ def set_task() -> int:
 
 
 @jit
-def _run(context: Context, num_bytes):
+def _run(context: Context, num_bytes: int) -> int:
     state = State.at(context.state)
     count, grain = context.dst_count, state.grain
     context.streaming = ITSELF
@@ -57,13 +57,13 @@ def _run(context: Context, num_bytes):
 
 
 @jit
-def launch_copy(context, num_bytes, in_place, sizes):
+def launch_copy(context: Context, num_bytes: int, in_place: bool, sizes: int) -> int:
     """Launch Memcpy, after its compiled check."""
     return 0 if in_place else _run(context, num_bytes)
 
 
 @jit
-def launch_set(context: Context, num_bytes, in_place, sizes: Int64):
+def launch_set(context: Context, num_bytes: int, in_place: bool, sizes: Int64) -> int:
     """Launch Memset, after its compiled check; sizes: the number of bytes, and the value."""
     value = sizes[1]
     if not 0 <= value <= 255:

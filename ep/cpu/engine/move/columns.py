@@ -17,7 +17,7 @@ from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_function, compile_task
 from ep.cpu.compile.integers import as_word, multiply_sizes
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.ndarray import array_data, data_of
+from ep.cpu.compile.ndarray import array_data
 from ep.cpu.engine.check import clash
 from ep.cpu.engine.move.column_parts import LARGE, LARGE_BYTES
 from ep.cpu.lines.inline_copy import copy_bytes
@@ -37,7 +37,7 @@ class _ColumnsContext(Record):
 
 
 @jit
-def _num_elements(array: ArrayObject):
+def _num_elements(array: ArrayObject) -> int:
     """Return the number of elements of an array, given by the address of the object."""
     count, dims = 1, array.dims
     for axis in range(array.num_dims):
@@ -45,17 +45,17 @@ def _num_elements(array: ArrayObject):
     return count
 
 
-def _move(columns: _ColumnsContext, begin, end):
+def _move(columns: _ColumnsContext, begin: int, end: int) -> None:
     """Move the parts in [begin, end) that are not large."""
     whole, row_bytes = columns.whole, columns.row_bytes
     rows, size = columns.rows, columns.size
     to_parts, items = columns.to_parts, TupleObject.at(columns.parts).items
     for k in range(end):
-        part = items[k]
+        part = ArrayObject.at(items[k])
         part_bytes = _num_elements(part) * size
         width = part_bytes // rows
         if k >= begin and part_bytes <= LARGE_BYTES:
-            inside, own = whole, ArrayObject.at(part).data
+            inside, own = whole, part.data
             for _ in range(rows):
                 copy_bytes(own if to_parts != 0 else inside, inside if to_parts != 0 else own, width)
                 inside += row_bytes
@@ -81,20 +81,20 @@ def columns_entry() -> Callable[..., int]:
     """
 
     @jit
-    def overlaps(parts: TupleObject, number, data, elements, size):
+    def overlaps(parts: TupleObject, number: int, data: int, elements: int, size: int) -> bool:
         """Return whether a part overlaps one of the first `number` parts."""
         for k in range(number):
-            other = parts.items[k]
-            if clash(data, elements, size, ArrayObject.at(other).data, _num_elements(other), size, False):
+            other = ArrayObject.at(parts.items[k])
+            if clash(data, elements, size, other.data, _num_elements(other), size, False):
                 return True
         return False
 
     @jit
-    def moved(args: Int64):
-        state, task, dtype = State.at(data_of(args[0])), as_word(args[1]), args[2]
+    def moved(args: Int64) -> int:
+        state, task, dtype = State.at(ArrayObject.at(args[0]).data), as_word(args[1]), args[2]
         size, rows, cols = as_word(args[3]), as_word(args[4]), as_word(args[5])
         column, to_parts = as_word(args[6]), as_word(args[7])
-        whole_array, parts = args[8], TupleObject.at(args[9])
+        whole_array, parts = ArrayObject.at(args[8]), TupleObject.at(args[9])
         if rows <= 0 or cols <= 0 or column < 0:
             return 1
         ndarray_type, count = state.ndarray_type, multiply_sizes(rows, cols)
@@ -104,7 +104,7 @@ def columns_entry() -> Callable[..., int]:
         first, number, num_bytes, large = whole + column * size, parts.length, 0, 0
         end = 0  # of all parts so far
         for k in range(number):
-            part = parts.items[k]
+            part = ArrayObject.at(parts.items[k])
             data = array_data(part, ndarray_type, dtype, 0, WRITABLE if to_parts != 0 else READABLE)
             if data == 0:
                 return 1
@@ -127,7 +127,7 @@ def columns_entry() -> Callable[..., int]:
         run(state, task, columns, number, max(GRAIN_BYTES * number // max(num_bytes, 1), 1))
         return large
 
-    def entry(_, args, num_args, names):
+    def entry(_: int, args: Int64, num_args: int, names: int) -> int:
         return as_int(moved(args) if num_args == 10 and names == 0 else 1)
 
     return bound_function("copy_nd.columns", compile_function("copy_nd.columns", entry, 4), None)

@@ -20,7 +20,7 @@ _row_class = jit(size_class)
 
 
 @jit
-def launch(context: Context, num_bytes, in_place, sizes: Int64):
+def launch(context: Context, num_bytes: int, in_place: bool, sizes: Int64) -> int:
     """Launch Gather, after the compiled check; the state's task is that of `gather_walk`.
 
     If the state has no mover for rows of this size, do nothing and return 1.

@@ -45,7 +45,7 @@ _copy_line = unit_functions(LINE)[0]
 
 
 @jit
-def _whole_rows(context: GatherContext, begin, end, size):
+def _whole_rows(context: GatherContext, begin: int, end: int, size: int) -> None:
     mover = context.mover
     num_indices, outer = context.num_indices, context.outer
     index_size, params_bytes = context.index_size, context.gather * size
@@ -86,7 +86,7 @@ def _whole_rows(context: GatherContext, begin, end, size):
 
 
 @jit
-def _stream_lines_of_tile(out, tile, skipped, held):
+def _stream_lines_of_tile(out: int, tile: int, skipped: int, held: int) -> int:
     """Stream the complete lines of `held` bytes of a tile, whose first `skipped` ones are not to be written.
 
     The rest moves to the start of the tile. out: the line that the first one goes to. Returns the bytes of the lines.
@@ -102,7 +102,7 @@ def _stream_lines_of_tile(out, tile, skipped, held):
 
 
 @jit
-def _parts_of_rows(context: GatherContext, begin, end, size):
+def _parts_of_rows(context: GatherContext, begin: int, end: int, size: int) -> None:
     pieces = context.pieces
     part = (size + pieces - 1) // pieces
     num_indices = context.num_indices
@@ -119,7 +119,7 @@ def _parts_of_rows(context: GatherContext, begin, end, size):
         begin += stop - piece
 
 
-def _gather(context: GatherContext, begin, end):
+def _gather(context: GatherContext, begin: int, end: int) -> None:
     size = context.row_bytes
     if context.pieces > 1:
         _parts_of_rows(context, begin, end, size)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
-from ep.cpu.compile.vectors import BYTE, WORD, counted_at_head, load, store
+from ep.cpu.compile.vector import load, store, vector
 from ep.cpu.engine.move.plan import PadLoops
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.engine.odometer import first_row, next_row
@@ -20,6 +18,7 @@ from ep.cpu.lines.sizes import LEAST_STREAMED_ROW, LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row, streaming_filler
 from ep.cpu.shared.context import ITSELF, Context
 from ep.cpu.threads.scratch import give_back, take, thread_memory
+from ep.include.data_type import DataType
 from ep.include.primitive.primitive import kMaxNumDims
 
 _TILE: Final = 2048  # bytes of dst that are assembled in a tile for non-temporal stores, if rows are short
@@ -29,11 +28,11 @@ _SHORT: Final = 512  # the most bytes of a row and its padding that are written 
 
 _SRC, _DST = 0, 1  # the two sides, as in the odometer
 
-_UNIT: Final = ir.VectorType(BYTE, VECTOR)
+_Bytes: Final = vector(DataType.kUInt8, VECTOR)
 
 
 @jit
-def _row_that_ends_after(plan: PadLoops, place):
+def _row_that_ends_after(plan: PadLoops, place: int) -> int:
     """Return the first row of the box that ends after `place`, a byte offset in dst; num_rows if none does."""
     dims, strides = plan.dims, Int64.at(plan + 8 * (PadLoops.strides + kMaxNumDims * _DST))
     inner_axis, size = plan.num_axes - 1, plan.streamed
@@ -51,54 +50,48 @@ def _row_that_ends_after(plan: PadLoops, place):
 
 
 @jit
-def _num_reached(count, first, step, reach, end):
+def _num_reached(count: int, first: int, step: int, reach: int, end: int) -> int:
     """Return how many of `count` runs of `reach` bytes, at `first`, `first + step`, ..., end at `end` or before."""
     if first + (count - 1) * step + reach <= end:  # the usual case, without a division
         return count
     return (end - reach - first) // step + 1 if first + reach <= end else 0
 
 
-@emitted()
-def _write_short_rows(
-    builder: Any, dst: Any, dst_row: Any, src: Any, src_row: Any, length: Any, num_rows: Any, padding: Any
-) -> None:
+@jit
+def _write_short_rows(dst: int, dst_row: int, src: int, src_row: int, length: int, num_rows: int, padding: int) -> None:
     """Write rows and the padding after each, in whole vectors; the next rows overwrite the excess bytes."""
-    filled = load(builder, padding, _UNIT)
-
-    def row(_: Any, addresses: list[Any]) -> list[Any]:
-        to, of = addresses
-
-        def copy(offset: Any, _: Any) -> None:
-            store(builder, load(builder, builder.add(of, offset), _UNIT), builder.add(to, offset))
-
-        def fill(offset: Any, _: Any) -> None:
-            store(builder, filled, builder.add(to, offset))
-
-        counted_at_head(builder, WORD(0), length, VECTOR, [], copy)
-        counted_at_head(builder, length, dst_row, VECTOR, [], fill)
-        return [builder.add(to, dst_row), builder.add(of, src_row)]
-
-    counted_at_head(builder, WORD(0), num_rows, 1, [dst, src], row)
+    filled = load(_Bytes, padding)
+    for _ in range(num_rows):
+        offset = 0
+        while offset < length:
+            store(dst + offset, 0, load(_Bytes, src + offset))
+            offset += VECTOR
+        offset = length
+        while offset < dst_row:
+            store(dst + offset, 0, filled)
+            offset += VECTOR
+        dst += dst_row
+        src += src_row
 
 
 def _pad(size: int) -> Any:
     fill_bytes, stream_fill = row_filler(size), streaming_filler(size)
 
     @jit
-    def write_row(in_lines, dst, src, size):
+    def write_row(in_lines: int, dst: int, src: int, size: int) -> None:
         if in_lines:
             stream_row(dst, src, size)
         else:
             copy_bytes(dst, src, size)
 
     @jit
-    def write_padding(in_lines, dst, size, value):
+    def write_padding(in_lines: int, dst: int, size: int, value: Scalar) -> None:
         if in_lines and size >= LEAST_STREAMED_ROW:
             stream_fill(dst, size, value)
         else:
             fill_bytes(dst, size, value)
 
-    def pad(context: Context, begin, end):
+    def pad(context: Context, begin: int, end: int) -> None:
         plan, dst = PadLoops.at(context.plan), context.dst
         src = context.sources[0].data + plan.begins[_SRC]
         value = context.sources[1].data

@@ -15,6 +15,9 @@ VECTOR: Final = 32
 LANE: Final = 16
 """Bytes of the parts of vectors in which units are transposed."""
 
+COMPACT: Final = 3 * LINE
+"""The most bytes from a row of dst to the next for which blocks of dst stay in L1 while they are written."""
+
 _WIDE: Final = 4096  # the least bytes of a row of src that crosses enough rows of dst for threads to share
 _FEW_LINES: Final = 4 * LINE  # the same if rows of dst are short: each thread has whole cache lines of the row
 _SHORT: Final = GRAIN_BYTES // (2 * LINE)  # the most units of such rows of dst
@@ -24,18 +27,20 @@ _FEW: Final = 3  # the most units of a row that are moved one by one
 
 _LEAST_SIDE: Final = 16  # the least units along either axis of a block that is transposed to tiles
 
+_MOST_STREAMS: Final = 32  # in which rows are written at the same time
+
 _PLANES: Final = (2, 3, 4)  # the numbers of units in a row that weaving supports
 
 
 class RunWriter(NamedTuple):
-    """A kind of row writer. unit, count: bytes of a unit and units of a row; 0 if the writer is for any number.
+    """A kind of row writer. unit, units: bytes of a unit and units of a row; 0 if the writer is for any number.
 
-    For "transpose", count is 1 if it uses non-temporal stores.
+    For "transpose", units is 1 if it uses non-temporal stores.
     """
 
     kind: str
     unit: int = 0
-    count: int = 0
+    units: int = 0
 
 
 _COPY: Final = RunWriter("copy")
@@ -92,8 +97,21 @@ def transposed(walk: StridedWalk, unit: int, streamed_from: int) -> tuple[Stride
         return None
     else:
         rows = _rows_of_blocks(walk, unit, across)
-        writer = RunWriter("transpose", unit, int(math.prod(walk.dims) * unit > streamed_from))
+        is_compact = walk.dst_strides[across] * unit <= COMPACT  # most lines would be cut by the ends of rows
+        writer = RunWriter("transpose", unit, int(math.prod(walk.dims) * unit > streamed_from and not is_compact))
     return _by_blocks(walk, across, rows), writer
+
+
+def in_few_streams(walk: StridedWalk) -> StridedWalk:
+    """Return the walk of rows with the axis of src's adjacent rows last but one, if it has few.
+
+    Rows of src are then read in order and written in as many streams, which takes less time than to read single rows
+    from all over memory.
+    """
+    last = len(walk.dims) - 1
+    nearest = min(range(last), key=walk.src_strides.__getitem__, default=0)
+    is_better = walk.dims[nearest] < min(walk.dims[last - 1], _MOST_STREAMS)
+    return _by_blocks(walk, nearest, nearest) if is_better and walk.src_strides[nearest] > 0 else walk
 
 
 def by_transposed_tiles(walk: StridedWalk, unit: int) -> tuple[StridedWalk, bool] | None:

@@ -12,9 +12,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Final
 
+from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.memory import unit_functions
-from ep.cpu.engine.move.repetition import repeat_tiny_row, repeat_two_vectors, unit_repeater
+from ep.cpu.compile.vector import load, store, vector
+from ep.cpu.engine.move.repetition import repeat_tiny_row, unit_repeater
 from ep.cpu.engine.move.run_writer import VECTOR, RunWriter
 from ep.cpu.engine.move.transposed_block import transpose_tile
 from ep.cpu.engine.move.transposition import transpose
@@ -23,6 +25,7 @@ from ep.cpu.lines.fetch import fetch_second
 from ep.cpu.lines.inline_copy import copy_bytes, copy_short_row, row_filler
 from ep.cpu.lines.sizes import LEAST_STREAMED_ROW
 from ep.cpu.lines.streaming import stream_row, streaming_filler
+from ep.include.data_type import DataType
 
 Writer = Callable[[int, int, int, int, int, int, int, int, int, int], None]
 
@@ -43,7 +46,10 @@ def writer(wanted: RunWriter) -> int:
 def _copy(unit: int, of_count: int) -> Writer:
     """Return the writer of rows of adjacent units on both sides, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         size = count * dst_step
         if past == 0 and following == 0:
             for i in range(num_rows):
@@ -66,12 +72,22 @@ def _copy(unit: int, of_count: int) -> Writer:
 
 def _repeat(unit: int, of_count: int) -> Writer:
     """Return the writer that repeats one row of one to two vectors without gaps, whatever the unit."""
+    Bytes = vector(DataType.kUInt8, VECTOR)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
-        if count * dst_step >= VECTOR:
-            repeat_two_vectors(dst, src, count * dst_step, num_rows)
-        else:
-            copy_short_row(dst, src, count * dst_step)
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
+        row_bytes, start = count * dst_step, 0
+        if row_bytes < VECTOR:
+            copy_short_row(dst, src, row_bytes)
+            return
+        last = row_bytes - VECTOR  # the two vectors may overlap
+        lower, upper = load(Bytes, src), load(Bytes, src + last)
+        while start < row_bytes * num_rows:
+            store(dst + start, 0, lower)
+            store(dst + start + last, 0, upper)
+            start += row_bytes
 
     return write
 
@@ -79,8 +95,11 @@ def _repeat(unit: int, of_count: int) -> Writer:
 def _repeat_tiny(unit: int, of_count: int) -> Writer:
     """Return the writer that repeats one shorter row without gaps, whatever the unit."""
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
-        repeat_tiny_row(dst, src, count * dst_step, num_rows)
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
+        repeat_tiny_row(Int64.at(dst), src, count * dst_step, num_rows)
 
     return write
 
@@ -89,7 +108,10 @@ def _few(unit: int, of_count: int) -> Writer:
     """Return the writer of rows of a few units; of_count: their number."""
     copy_unit = unit_functions(unit)[0]
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         if count == of_count:
             for i in range(num_rows):
                 for k in range(of_count):
@@ -105,7 +127,10 @@ def _each(unit: int, of_count: int) -> Writer:
     """Return the writer of rows that repeat one unit a few times; of_count: the number of times."""
     copy_unit, repeat_units = unit_functions(unit)[0], unit_repeater(unit, of_count)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         if count == of_count:
             done = repeat_units(dst, src, num_rows) if dst_row == unit * of_count and src_row == unit else 0
             for i in range(done, num_rows):
@@ -122,7 +147,10 @@ def _fill(unit: int, of_count: int) -> Writer:
     """Return the writer of rows that repeat one unit."""
     fill_bytes, stream_fill = row_filler(unit), streaming_filler(unit)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         for i in range(num_rows):
             if past == 0:
                 fill_bytes(dst + i * dst_row, count * unit, src + i * src_row)
@@ -136,7 +164,10 @@ def _any(unit: int, of_count: int) -> Writer:
     """Return the writer of rows with any steps; units at small steps are picked out of vectors if dst has no gaps."""
     copy_unit, (second, third, fourth) = unit_functions(unit)[0], (every(unit, step) for step in (2, 3, 4))
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         for i in range(num_rows):
             to, of, done = dst + i * dst_row, src + i * src_row, 0
             if dst_step == unit:

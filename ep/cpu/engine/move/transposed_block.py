@@ -10,16 +10,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.jit import jit
+from ep.common.loops import unrolled
+from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.memory import unit_functions
 from ep.cpu.compile.target import has_avx512
-from ep.cpu.compile.vectors import BYTE, WORD, lanes_of, least, load, store, taken
+from ep.cpu.compile.vector import load, shuffle, store, vector
 from ep.cpu.engine.move.run_writer import LANE
 from ep.cpu.lines.fetch import fetch_second
 from ep.cpu.lines.sizes import LINE
+from ep.include.data_type import DataType
 
 _MOST_ROWS: Final = 16  # of src in registers
 _FEW_REGISTERS, _SHORT_REGISTER = 16, 32  # the number of registers without AVX-512, and their bytes
@@ -29,7 +28,10 @@ def transpose_tile(unit: int, of_count: int) -> Callable[..., None]:
     """Return the writer for a dst in L1, written with ordinary stores. Either axis may be that of the rows."""
     transpose_block = block_transposer(unit)
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         if dst_row == unit:
             transpose_block(dst, dst_step, src, src_row, count, num_rows, following)
         else:
@@ -52,12 +54,14 @@ def block_transposer(unit: int) -> Any:
     parts, per_part = LINE // longest, longest // unit
 
     @jit
-    def fetch(place, src_row, size, num_rows):
+    def fetch(place: int, src_row: int, size: int, num_rows: int) -> None:
         for i in range(num_rows):
             fetch_second(place + i * src_row, size)
 
     @jit
-    def transpose_lines(dst, dst_row, src, src_row, width, length, following):
+    def transpose_lines(
+        dst: int, dst_row: int, src: int, src_row: int, width: int, length: int, following: int
+    ) -> None:
         row = 0
         while row < length:
             if following != 0:
@@ -73,7 +77,9 @@ def block_transposer(unit: int) -> Any:
             row += line_rows
 
     @jit
-    def transpose_lanes(dst, dst_row, src, src_row, width, length, following):
+    def transpose_lanes(
+        dst: int, dst_row: int, src: int, src_row: int, width: int, length: int, following: int
+    ) -> None:
         row, last = 0, min(per_lane, length) - 1
         while row < length:
             if following != 0:
@@ -91,7 +97,9 @@ def block_transposer(unit: int) -> Any:
             row += per_lane
 
     @jit
-    def transpose_block(dst, dst_row, src, src_row, width, length, following):
+    def transpose_block(
+        dst: int, dst_row: int, src: int, src_row: int, width: int, length: int, following: int
+    ) -> None:
         if width >= per_line and length >= line_rows:
             rest = width % per_line
             if rest > per_line // 2:
@@ -131,51 +139,44 @@ def _vectors(unit: int, size: int, whole: bool) -> Any:
     whole: whether all rows exist, and `last` is ignored.
     """
     per_lane, num_rows = LANE // unit, _num_rows(unit, size)
-    vector, run = ir.VectorType(BYTE, size), num_rows * unit
+    Bytes, run, group_bits = vector(DataType.kUInt8, size), num_rows * unit, (num_rows // per_lane).bit_length() - 1
 
-    def interleaved(half: int, block: int, within: int) -> list[int]:
-        """Return the indices of bytes of two vectors: one half of every `within` bytes, in blocks of each in turn."""
-        return [
-            number * size + first + half * within // 2 + place + part
-            for first in range(0, size, within)
-            for place in range(0, within // 2, block)
-            for number in range(2)
-            for part in range(block)
-        ]
+    def interleaved(half: int, block: int, within: int) -> Any:
+        """Return a function of two vectors: one half of every `within` bytes, in blocks of each in turn."""
+        return shuffle(
+            *(
+                number * size + first + half * within // 2 + place + part
+                for first in range(0, size, within)
+                for place in range(0, within // 2, block)
+                for number in range(2)
+                for part in range(block)
+            )
+        )
 
-    @emitted()
-    def transpose(builder: Any, dst: Any, dst_row: Any, src: Any, src_row: Any, last: Any) -> None:
-        def row_of(number: int) -> Any:
-            place = WORD(number) if whole else least(builder, WORD(number), last)
-            return load(builder, builder.add(src, builder.mul(place, src_row)), vector)
+    # groups of as many rows as a lane has units: units move until each lane has those of a column, then whole lanes
+    steps = [(per_lane >> k, unit, LANE) for k in range(1, per_lane.bit_length())]
+    steps += [(per_lane << k, LANE << k, size) for k in range(group_bits)]
+    exchanges, order, columns = [], [0], []
+    for distance, block, within in steps:
+        lower, upper = (interleaved(half, block, within) for half in range(2))
+        exchanges += [(k, k + distance, lower, upper) for k in range(num_rows) if k & distance == 0]
+    for _ in range(group_bits):  # the order in which the vectors of a column are then
+        order = [2 * group for group in order] + [2 * group + 1 for group in order]
+    for k in range(per_lane):
+        for place in range(0, size * len(order), run):
+            number, first = divmod(place, size)
+            row, part = order[number] * per_lane + k, shuffle(*range(first, first + run))
+            columns.append((place // run * per_lane + k, row, part))
 
-        def interleave(vectors: list[Any], others: list[Any], block: int, within: int) -> list[Any]:
-            halves = [interleaved(half, block, within) for half in range(2)]
-            pairs = zip(vectors, others, strict=True)
-            return [taken(builder, half, *pair) for pair in pairs for half in halves]
-
-        def transposed_lanes(rows: list[Any]) -> list[Any]:
-            """Transpose as many rows as a lane has units: each lane then holds the units of one column."""
-            half = per_lane // 2
-            for _ in range(per_lane.bit_length() - 1):
-                rows = interleave(rows[:half], rows[half:], unit, LANE)
-            return rows
-
-        def joined(groups: list[list[Any]], block: int) -> list[Any]:
-            """Concatenate the lanes of a column, those of the first group first."""
-            if len(groups) == 1:
-                return groups[0]
-            pairs = zip(groups[::2], groups[1::2], strict=True)
-            return joined([interleave(*pair, block, size) for pair in pairs], 2 * block)
-
-        rows = [row_of(number) for number in range(num_rows)]
-        groups = [transposed_lanes(rows[first : first + per_lane]) for first in range(0, num_rows, per_lane)]
-        for k in range(per_lane):
-            runs = joined([[group[k]] for group in groups], LANE)
-            for place in range(0, size * len(runs), run):
-                number, first = divmod(place, size)
-                value = lanes_of(builder, runs[number], first, run)
-                column = WORD(place // run * per_lane + k)
-                store(builder, value, builder.add(dst, builder.mul(column, dst_row)))
+    @inlined
+    def transpose(dst: int, dst_row: int, src: int, src_row: int, last: int) -> None:
+        rows = Bytes.array_on_stack(num_rows)
+        for number in unrolled(range(num_rows)):
+            rows[number] = load(Bytes, src + (number if whole else min(number, last)) * src_row)
+        for first, second, lower, upper in unrolled(exchanges):
+            x, y = rows[first], rows[second]
+            rows[first], rows[second] = lower(x, y), upper(x, y)
+        for column, row, part in unrolled(columns):
+            store(dst + column * dst_row, 0, part(rows[row]))
 
     return transpose

@@ -11,7 +11,7 @@ from typing import Final
 
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, release, unit_functions
-from ep.cpu.engine.move.run_writer import LANE
+from ep.cpu.engine.move.run_writer import COMPACT, LANE
 from ep.cpu.engine.move.transposed_block import block_transposer
 from ep.cpu.lines.fetch import fetch_second
 from ep.cpu.lines.inline_copy import copy_bytes
@@ -24,7 +24,7 @@ _LINE: Final = LINE
 # a tile for ordinary stores: it is on the stack, in L1
 _NEAR_WIDTH: Final = 64  # units of a run of src
 _NEAR_RUN: Final = 128  # bytes of a run of dst
-_NEAR_PITCH: Final = _NEAR_RUN + _LINE  # from row to row: rows a power of two apart would map to few cache sets
+_NEAR_PITCH: Final = COMPACT  # from row to row: rows a power of two apart would map to few cache sets
 _NEAR_BYTES: Final = _NEAR_WIDTH * _NEAR_PITCH
 
 # a tile for non-temporal stores, which fits in L2: long runs suit both the prefetch of src and the writing of dst
@@ -45,7 +45,10 @@ def transpose(unit: int, streamed: int) -> Callable[..., None]:
         LANE // unit,
     )
 
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         # from here on, rows are those of src: adjacent units there, which go to different rows of dst
         width, length, src_pitch, dst_pitch = num_rows, count, src_step, dst_row
         if dst_row == unit:
@@ -68,7 +71,7 @@ def _through_caches(unit: int) -> Callable[..., bool]:
     )
 
     @jit
-    def write_tile(dst, dst_row, tile, width, size):
+    def write_tile(dst: int, dst_row: int, tile: int, width: int, size: int) -> None:
         if size == _NEAR_RUN:
             for i in range(width):
                 for k in range(_NEAR_RUN // _LINE):
@@ -78,14 +81,19 @@ def _through_caches(unit: int) -> Callable[..., bool]:
                 copy_bytes(dst + i * dst_row, tile + i * _NEAR_PITCH, size)
 
     @jit
-    def move_tiles(dst, dst_row, src, src_row, width, length, following):
+    def move_tiles(dst: int, dst_row: int, src: int, src_row: int, width: int, length: int, following: int) -> bool:
         memory, column = thread_memory(), 0
         tile = take(memory, _NEAR_BYTES)
+        in_place = lane <= length and dst_row <= COMPACT
         while column < width:
             columns = min(_NEAR_WIDTH, width - column)
             if columns < lane:
                 column, columns = width - lane, lane
             row = 0
+            if in_place:
+                to, of = dst + column * dst_row, src + column * unit
+                transpose_block(to, dst_row, of, src_row, columns, length, 0)
+                row = length
             while row < length:
                 rows = min(run, length - row)
                 transpose_block(tile, _NEAR_PITCH, src + row * src_row + column * unit, src_row, columns, rows, 0)
@@ -105,7 +113,10 @@ def _past_caches(unit: int) -> Callable[..., bool]:
     tile_bytes = wide * (_FAR_PITCH + _LINE) + 2 * _LINE
 
     @jit
-    def stream_tile(dst, dst_row, tile, pitch, width, size, first, last, following, src_row, src_size):
+    def stream_tile(
+        dst: int, dst_row: int, tile: int, pitch: int, width: int, size: int, first: int, last: int, following: int,
+        src_row: int, src_size: int,
+    ) -> None:  # fmt: skip
         """Write complete lines with non-temporal stores; first, last: whether rows begin, or end, with this tile."""
         per_row = (src_size + _LINE - 2) // _LINE + 1  # requests for a run of src, whose last one is for its last byte
         fetches = per_row * (size // unit) // width + 1 if following != 0 else 0  # before each row of the tile
@@ -133,7 +144,7 @@ def _past_caches(unit: int) -> Callable[..., bool]:
                 copy_line(source, 0, source + lines, 0)
 
     @jit
-    def move_tiles(dst, dst_row, src, src_row, width, length, following):
+    def move_tiles(dst: int, dst_row: int, src: int, src_row: int, width: int, length: int, following: int) -> bool:
         memory = allocate(tile_bytes)
         if memory == 0:
             return False

@@ -18,7 +18,7 @@ from ep.include.primitive.primitive import kMaxNumDims
 _SRC, _DST = 0, 1  # the two sides, as in plans of boxes
 
 
-def _walk(context: Context, begin, end):
+def _walk(context: Context, begin: int, end: int) -> None:
     plan = MoveLoops.at(context.plan)
     dims, strides = plan.dims, plan.strides
     inner_axis = plan.num_axes - 1
@@ -67,7 +67,7 @@ def task() -> int:
 
 
 @jit
-def launch(context: Context, num_bytes, in_place, sizes):
+def launch(context: Context, num_bytes: int, in_place: bool, sizes: int) -> int:
     """Launch with a plan, after the check; the state's task is `task`."""
     plan = MoveLoops.at(context.plan)
     count, grain = plan.count, plan.grain
@@ -82,7 +82,7 @@ def launch(context: Context, num_bytes, in_place, sizes):
 
 
 @jit
-def launch_box(context: Context, num_bytes, in_place, sizes):
+def launch_box(context: Context, num_bytes: int, in_place: bool, sizes: int) -> int:
     """Launch CopyNd, whose operands may be one array, as `launch` does; return 1 if the boxes may overlap."""
     plan = BoxLoops.at(context.plan)
     src, dst = context.sources[0].data, context.dst

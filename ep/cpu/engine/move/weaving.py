@@ -9,14 +9,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.jit import jit
+from ep.common.loops import unrolled
+from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.memory import unit_functions
-from ep.cpu.compile.vectors import BYTE, WORD, load, store, store_nontemporal, taken
+from ep.cpu.compile.vector import load, shuffle_several, store, store_nontemporal, vector
 from ep.cpu.engine.move.run_writer import VECTOR
 from ep.cpu.lines.sizes import LINE
+from ep.include.data_type import DataType
 
 
 def weave(unit: int, planes: int) -> Callable[..., None]:
@@ -24,20 +23,19 @@ def weave(unit: int, planes: int) -> Callable[..., None]:
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, True), unit_functions(unit)[0], VECTOR // unit
     move_lines, per_line = _shuffler(unit, planes, True, past_caches=True), LINE // unit
 
-    @jit
-    def write_lines(dst, src, src_step, begin, num_rows):
-        while begin + per_line <= num_rows:
-            move_lines(dst + begin * planes * unit, LINE, src + begin * unit, src_step)
-            begin += per_line
-        return begin
-
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         done, head = 0, _rows_to_line(dst, planes * unit, per_line) if past != 0 and count == planes else per_line
         if head < per_line and head + per_line <= num_rows:
             for i in range(head):
                 for k in range(planes):
                     copy_unit(dst + i * dst_row, k, src + i * unit + k * src_step, 0)
-            done = write_lines(dst, src, src_step, head, num_rows)
+            done = head
+            while done + per_line <= num_rows:
+                move_lines(dst + done * planes * unit, LINE, src + done * unit, src_step)
+                done += per_line
         elif count == planes and num_rows >= per_vector:
             while done < num_rows:
                 done = min(done, num_rows - per_vector)
@@ -55,20 +53,19 @@ def unweave(unit: int, planes: int) -> Callable[..., None]:
     move_vectors, copy_unit, per_vector = _shuffler(unit, planes, False), unit_functions(unit)[0], VECTOR // unit
     move_lines, per_line = _shuffler(unit, planes, False, past_caches=True), LINE // unit
 
-    @jit
-    def write_lines(dst, dst_step, src, begin, num_rows):
-        while begin + per_line <= num_rows:
-            move_lines(dst + begin * unit, dst_step, src + begin * planes * unit, LINE)
-            begin += per_line
-        return begin
-
-    def write(dst, dst_row, dst_step, src, src_row, src_step, num_rows, count, past, following):
+    def write(
+        dst: int, dst_row: int, dst_step: int, src: int, src_row: int, src_step: int, num_rows: int, count: int,
+        past: int, following: int,
+    ) -> None:  # fmt: skip
         done, head = 0, _rows_to_line(dst, unit, per_line) if past != 0 and count == planes else per_line
         if head < per_line and head + per_line <= num_rows:
             for i in range(head):
                 for k in range(planes):
                     copy_unit(dst + i * unit + k * dst_step, 0, src + i * src_row, k)
-            done = write_lines(dst, dst_step, src, head, num_rows)
+            done = head
+            while done + per_line <= num_rows:
+                move_lines(dst + done * unit, dst_step, src + done * planes * unit, LINE)
+                done += per_line
         elif count == planes and num_rows >= per_vector:
             while done < num_rows:
                 done = min(done, num_rows - per_vector)
@@ -88,13 +85,17 @@ def every(unit: int, step: int) -> Any:
     It returns how many of the `count` units it has taken: full vectors only, and never the last unit, since src may end
     right after it.
     """
-    move_vectors, per_vector = _shuffler(unit, step, False, targets=1), VECTOR // unit
+    Bytes, per_vector, (first, *_) = vector(DataType.kUInt8, VECTOR), VECTOR // unit, _takers(unit, step, False, VECTOR)
+
+    @inlined
+    def take_vector(dst: int, src: int) -> None:
+        store(dst, 0, first(*(load(Bytes, src + number * VECTOR) for number in unrolled(range(step)))))
 
     @jit
-    def take(dst, src, count):
+    def take(dst: int, src: int, count: int) -> int:
         done = 0
-        while done + per_vector < count:
-            move_vectors(dst + done * unit, 0, src + done * step * unit, VECTOR)
+        while done + per_vector < count:  # LLVM writes several vectors in a turn
+            take_vector(dst + done * unit, src + done * step * unit)
             done += per_vector
         return done
 
@@ -102,7 +103,7 @@ def every(unit: int, step: int) -> Any:
 
 
 @jit
-def _rows_to_line(dst, row_bytes, most):
+def _rows_to_line(dst: int, row_bytes: int, most: int) -> int:
     """Return the number of rows of dst before one that begins at a cache line; `most` if none does."""
     for rows in range(most):
         if (dst + rows * row_bytes) & (LINE - 1) == 0:
@@ -111,40 +112,36 @@ def _rows_to_line(dst, row_bytes, most):
 
 
 @cache
-def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False, targets: int = 0) -> Any:
+def _shuffler(unit: int, planes: int, woven: bool, past_caches: bool = False) -> Any:
     """Return a function move(dst, dst_pitch, src, src_pitch) of `planes` vectors on either side.
 
     woven: whether src is the planes and dst gets the rows; otherwise the reverse.
     past_caches: vectors are cache lines, and dst is written with non-temporal stores.
-    targets: the number of vectors of dst that are written, from the first on; 0 for all.
     """
-    size = LINE if past_caches else VECTOR
-    vector = ir.VectorType(BYTE, size)
-    per_vector = size // unit
+    size, write = (LINE, store_nontemporal) if past_caches else (VECTOR, store)
+    Bytes, takers = vector(DataType.kUInt8, size), _takers(unit, planes, woven, size)
 
-    def source(target: int, place: int) -> tuple[int, int]:
-        """Return the source vector, and the unit in it, of unit `place` of vector `target`."""
-        if woven:
-            row, plane = divmod(target * per_vector + place, planes)
-            return plane, row
-        return divmod(place * planes + target, per_vector)
-
-    @emitted()
-    def move(builder: Any, dst: Any, dst_pitch: Any, src: Any, src_pitch: Any) -> None:
-        def place_of(address: Any, pitch: Any, number: int) -> Any:
-            return builder.add(address, builder.mul(WORD(number), pitch))
-
-        vectors = [load(builder, place_of(src, src_pitch, number), vector) for number in range(planes)]
-        for target in range(targets or planes):
-            sources = [source(target, place) for place in range(per_vector)]
-            value = vectors[0]
-            for number in range(1, planes):  # units from earlier vectors stay, the others come from this one
-                chosen = [
-                    size + of * unit + part if taken_from == number else (of if number == 1 else place) * unit + part
-                    for place, (taken_from, of) in enumerate(sources)
-                    for part in range(unit)
-                ]
-                value = taken(builder, chosen, value, vectors[number])
-            (store_nontemporal if past_caches else store)(builder, value, place_of(dst, dst_pitch, target))
+    @inlined
+    def move(dst: int, dst_pitch: int, src: int, src_pitch: int) -> None:
+        vectors = Bytes.array_on_stack(planes)
+        for number in unrolled(range(planes)):
+            vectors[number] = load(Bytes, src + number * src_pitch)
+        for target, take in unrolled(enumerate(takers)):
+            write(dst + target * dst_pitch, 0, take(*(vectors[number] for number in unrolled(range(planes)))))
 
     return move
+
+
+def _takers(unit: int, planes: int, woven: bool, size: int) -> tuple[Any, ...]:
+    """Return, for each vector of dst, the function of the vectors of src, of `size` bytes, that returns it."""
+    per_vector = size // unit
+
+    def source(place: int) -> int:
+        """Return the unit of src that is unit `place` of dst."""
+        if woven:
+            row, plane = divmod(place, planes)
+            return plane * per_vector + row
+        return place % per_vector * planes + place // per_vector
+
+    places = [source(place) * unit + part for place in range(planes * per_vector) for part in range(unit)]
+    return tuple(shuffle_several(planes, *places[first : first + size]) for first in range(0, planes * size, size))

@@ -28,7 +28,7 @@ _AXES: Final = 3
 
 
 @jit
-def band_of(bands: Bands, part, parts):
+def band_of(bands: Bands, part: int, parts: int) -> tuple[int, int, int, int]:
     """Return the first window of a band and the one after its last, and the same of the places that they read.
 
     All are along the first spatial axis. A band has one place at least.
@@ -46,7 +46,7 @@ def band_of(bands: Bands, part, parts):
 
 
 @jit
-def _behind(words: Int64, axis):
+def _behind(words: Int64, axis: int) -> int:
     """Return the product of the three words of axes that follow `axis`."""
     product = 1
     for other in range(axis + 1, _AXES):
@@ -55,7 +55,7 @@ def _behind(words: Int64, axis):
 
 
 @jit
-def band_columns(bands: Bands, part, parts):
+def band_columns(bands: Bands, part: int, parts: int) -> tuple[int, int]:
     """Return the first column of a band, and the number of its columns."""
     _, _, begin, end = band_of(bands, part, parts)
     columns = _behind(bands.sizes, bands.axis)
@@ -63,7 +63,7 @@ def band_columns(bands: Bands, part, parts):
 
 
 @separate
-def reduce_band(launch: ProductLaunch, block: ProductBlock, values, step, row, count):
+def reduce_band(launch: ProductLaunch, block: ProductBlock, values: int, step: int, row: int, count: int) -> None:
     """Reduce the windows of rows [row, row + count) of a band, whose values are complete, to the result of the launch.
 
     values: the address of the first value. step: values from row to row.

@@ -13,18 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from llvmlite import ir
-
 from ep.common.environment import set_meanwhile
-from ep.common.native.emitted import emitted
 from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import release, storer
-from ep.cpu.compile.vectors import INT, NOTHING, WORD
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.walk import offsets
+from ep.cpu.threads.parallel import call_task
 from ep.include.data_type import DataType
 
 _PACKAGE: Final = "scipy_openblas64"
@@ -59,37 +56,13 @@ def _library() -> ctypes.CDLL:
         return ctypes.CDLL(str(files[0]))
 
 
-@emitted()
-def gemm(
-    builder: Any,
-    address: Any,
-    transpose_a: Any,
-    transpose_b: Any,
-    m: Any,
-    n: Any,
-    k: Any,
-    alpha: Any,
-    a: Any,
-    lda: Any,
-    b: Any,
-    ldb: Any,
-    beta: Any,
-    c: Any,
-    ldc: Any,
-) -> None:
-    """Call the product at `address` for row-major matrices; alpha and beta are the addresses of complex numbers."""
-    of_c = ir.FunctionType(NOTHING, [INT] * 3 + [WORD] * 11)
-    ways = INT(_ROW_MAJOR), *(builder.trunc(one, INT) for one in (transpose_a, transpose_b))
-    builder.call(builder.inttoptr(address, of_c.as_pointer()), [*ways, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc])
-
-
 @cache
 def blas_multiplier(data_type: DataType) -> Any:
     """Return a function (launch, block, a, b, c) that multiplies a block of complex numbers by calling the BLAS."""
     store, size = storer(data_type), data_type.itemsize
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         transpose_a, transpose_b = state.transpose_a, state.transpose_b
@@ -112,8 +85,9 @@ def blas_multiplier(data_type: DataType) -> Any:
                 return
         for term in range(block.first_term, block.last_term):
             a_offset, b_offset = offsets(words.terms, term)
-            gemm(
+            call_task(
                 state.gemm,
+                _ROW_MAJOR,
                 _CONJUGATE_TRANSPOSED if transpose_a else _NOT_TRANSPOSED,
                 _CONJUGATE_TRANSPOSED if transpose_b else _NOT_TRANSPOSED,
                 rows,

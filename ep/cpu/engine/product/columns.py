@@ -8,24 +8,23 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.vectors import (
-    NUMBERS,
-    WORD,
-    add,
-    counted_whole,
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer
+from ep.cpu.compile.jit import inlined
+from ep.cpu.compile.vector import (
+    all_lanes,
+    convert,
+    elements,
     fma,
     lanes_below,
     load,
-    store,
-    stored_bits,
+    mask,
+    shuffle,
     sum_in_any_order,
-    taken,
+    vector,
 )
-from ep.cpu.engine.product.packing import taken_apart
-from ep.cpu.engine.product.types import arithmetic_of, as_summed
+from ep.cpu.engine.product.packing import planes_splitter
+from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
 _WIDTH_BYTES: Final = 64  # bytes of the numbers that are added up in parallel lanes
@@ -38,44 +37,41 @@ def dots_of_columns(data_type: DataType, columns: int) -> Any:
     matrix: k rows of `columns` elements, contiguous. vector, sums: in the arithmetic type.
     """
     arithmetic = arithmetic_of(data_type)
-    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, NUMBERS[arithmetic], stored_bits(data_type)
-    stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
-    at_once = -(-_SUMS_AT_ONCE // columns)
-    repeats = [[(place * width + lane) // columns for lane in range(width)] for place in range(columns)]
+    width, at_once = _WIDTH_BYTES // arithmetic.itemsize, -(-_SUMS_AT_ONCE // columns)
+    Stored, Row, Masks = vector(data_type, width), vector(arithmetic, width), mask(width)
+    Elements, Numbers = elements(data_type), elements(arithmetic)
+    repeats = tuple(shuffle(*((place * width + lane) // columns for lane in range(width))) for place in range(columns))
+    split = planes_splitter(arithmetic, width, columns)
 
-    @emitted()
-    def dots(builder: Any, matrix: Any, vector: Any, k: Any, sums: Any) -> None:
-        elements, numbers, totals = (
-            builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
-        )
+    @inlined
+    def add_rows(matrix: int, weights: int, index: int, used_rows: int, used: AnyPointer, parts: AnyPointer) -> None:
+        source, factors = Elements.at(matrix)[index * columns :], load(Row, weights, index, used_rows)
+        for place, repeat in unrolled(enumerate(repeats)):
+            x = convert(Row, load(Stored, source, place * width, used[place]))
+            parts[place] = fma(x, repeat(factors), parts[place])
 
-        def rows(index: Any, sums: list[Any], left: Any = None) -> list[Any]:
-            mask = None if left is None else lanes_below(builder, left, width)
-            part = load(builder, numbers, computed, index, mask)
-            source, after = builder.gep(elements, [builder.mul(index, WORD(columns))]), []
-            for place, (repeat, total) in enumerate(zip(repeats, sums, strict=True)):
-                if left is not None:
-                    mask = lanes_below(builder, builder.mul(left, WORD(columns)), width, place * width)
-                pointer = builder.gep(source, [WORD(place * width)])
-                x = as_summed(builder, load(builder, pointer, stored, mask=mask), data_type)
-                after.append(fma(builder, x, taken(builder, repeat, part), total))
-            return after
-
-        def several(index: Any, sums: list[Any]) -> list[Any]:
-            after = []
-            for number in range(at_once):
-                own = sums[number * columns : (number + 1) * columns]
-                after += rows(builder.add(index, WORD(number * width)), own)
-            return after
-
-        zeros = [computed(None)] * (columns * at_once)
-        left, parts = counted_whole(builder, WORD(0), k, at_once * width, zeros, several)
-        for place in range(columns, len(parts)):
-            parts[place % columns] = add(builder, parts[place % columns], parts[place])
-        left, parts = counted_whole(builder, left, k, width, parts[:columns], rows)
-        parts = rows(left, parts, builder.sub(k, left))
-        for column, part in enumerate(taken_apart(builder, parts)):
-            before = load(builder, totals, number, WORD(column))
-            store(builder, add(builder, before, sum_in_any_order(builder, part)), totals, WORD(column))
+    @inlined
+    def dots(matrix: int, weights: int, k: int, sums: int) -> None:
+        parts, used, index = Row.array_on_stack(columns * at_once), Masks.array_on_stack(columns), 0
+        for place in unrolled(range(columns * at_once)):
+            parts[place] = Row.zero()
+        for place in unrolled(range(columns)):
+            used[place] = all_lanes(width)
+        while index < k - (at_once * width - 1):
+            for number in unrolled(range(at_once)):
+                add_rows(matrix, weights, index + number * width, all_lanes(width), used, parts[number * columns :])
+            index += at_once * width
+        for place in unrolled(range(columns, columns * at_once)):
+            parts[place % columns] += parts[place]
+        while index < k - (width - 1):
+            add_rows(matrix, weights, index, all_lanes(width), used, parts)
+            index += width
+        for place in unrolled(range(columns)):
+            used[place] = lanes_below((k - index) * columns, width, place * width)
+        add_rows(matrix, weights, index, lanes_below(k - index, width), used, parts)
+        totals = Numbers.at(sums)
+        split(parts)
+        for column in unrolled(range(columns)):
+            totals[column] += sum_in_any_order(parts[column])
 
     return dots

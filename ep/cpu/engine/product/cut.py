@@ -15,6 +15,8 @@ _LARGE_SIDE_OF_VECTORS: Final = 4096
 
 NARROW: Final = 8
 """The most rows and columns of a narrow c: both operands are then read once, and the product is bound by memory."""
+FEW_ROWS: Final = 16
+"""The most rows of a that are multiplied by the rows of b without packing: they stay in a cache meanwhile."""
 SHORT_ROW_BYTES: Final = 128
 """The most bytes of the sums of one row of c that stay in registers: several are then added up for each."""
 _ENOUGH_BLOCKS: Final = 8  # from this number on, sums are not cut

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from ep.common.native.fields import Int64
+from ep.common.native.python_calls import acquire_gil, release_gil
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import release
 from ep.cpu.engine.entry import launcher
@@ -12,23 +13,24 @@ from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.product import cut as cuts
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.multipliers import set_product
-from ep.cpu.engine.product.parts import TILES, strips_of, way_of
-from ep.cpu.engine.product.state import ProductLaunch, ProductLoops, ProductState
+from ep.cpu.engine.product.parts import TILES, low_columns, strips_of, way_of
+from ep.cpu.engine.product.state import ProductLaunch, ProductLoops, ProductMap, ProductState
 from ep.cpu.engine.product.types import alike
 from ep.cpu.shared.context import NO_MEMORY, Context
-from ep.cpu.shared.state import LaunchState
-from ep.cpu.threads.parallel import acquire_gil, call_task, release_gil, run
+from ep.cpu.shared.state import LaunchState, State
+from ep.cpu.threads.parallel import call_task, run
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.primitive import Request
 
 _GRAIN: Final = 200_000  # the most multiplications on one thread: 4 us of work; sharing takes 1 to 2 us
 _NUMBER_BYTES: Final = 16  # bytes of the largest type
 
-_cut, _cut_depth, _way_of, _strips_of = jit(cuts.cut), jit(cuts.cut_depth), jit(way_of), jit(strips_of)
+_cut, _cut_depth = jit(cuts.cut), jit(cuts.cut_depth)
+_way_of, _strips_of, _low_columns = jit(way_of), jit(strips_of), jit(low_columns)
 
 
 @jit
-def _multiplier(state: ProductState, product: ProductLoops):
+def _multiplier(state: ProductState, product: ProductLoops) -> int:
     """Return the address of what multiplies blocks of a product. If the state lacks a part of it, note that, return 0.
 
     The launching thread has the GIL, so no other thread writes to the state.
@@ -39,8 +41,8 @@ def _multiplier(state: ProductState, product: ProductLoops):
     way = _way_of(m, n, k, transpose_a, transpose_b, lanes, narrows)
     needed = 1 << way
     if way == TILES:
-        row_parts, column_parts = product.row_parts, product.column_parts
-        needed |= _strips_of(m, n, row_parts, column_parts, lanes, state.tile_columns, state.low_rows)
+        low_width = _low_columns(m, lanes, state.tile_columns, state.low_rows)
+        needed |= _strips_of(m, n, product.column_parts, lanes, state.tile_columns, low_width)
     lacking = needed & ~state.has
     if lacking != 0:
         state.lacks |= lacking
@@ -49,7 +51,7 @@ def _multiplier(state: ProductState, product: ProductLoops):
 
 
 @jit
-def _run(context: Context):
+def _run(context: Context) -> int:
     """Multiply as the context's plan describes; return as a Launcher, 1 if the state has no code for it yet."""
     state, product = ProductState.at(context.state), ProductLoops.at(context.plan)
     multiply = product.multiply
@@ -61,12 +63,12 @@ def _run(context: Context):
     launch.state, launch.product, launch.multiply = state, product, multiply
     launch.a, launch.b, launch.c = sources[0].data, sources[1].data, context.dst
     launch.alpha, launch.beta = sources[2].data, sources[3].data
-    launch.map = launch.places = launch.apart = 0
+    launch.map, launch.places, launch.apart = ProductMap.at(0), Int64.at(0), 0
     return multiply_shared(state, launch, context.dst_count, 0)
 
 
 @jit
-def multiply_shared(state, launch: ProductLaunch, num_results, map_work):
+def multiply_shared(state: State, launch: ProductLaunch, num_results: int, map_work: int) -> int:
     """Multiply as a launch describes, on all threads if there is enough work.
 
     state: that of the launched primitive. num_results: the number of elements of c. map_work: the work of the map per
@@ -104,7 +106,7 @@ def multiply_shared(state, launch: ProductLaunch, num_results, map_work):
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes: Int64):
+def _launch(context: Context, num_bytes: int, in_place: int, sizes: Int64) -> int:
     batch_size, m, n, k = sizes[0], sizes[1], sizes[2], sizes[3]
     product = ProductLoops.on_stack()
     work = float(m) * n * k
@@ -113,8 +115,8 @@ def _launch(context: Context, num_bytes, in_place, sizes: Int64):
     product.m, product.n, product.k, product.num_batches, product.num_terms = m, n, k, batch_size, 1
     product.row_parts, product.column_parts, product.depth_parts = rows, columns, depth_parts
     product.task = product.multiply = product.bands = product.planes = 0
-    product.window_rows = product.window_columns = product.window_ends = 0
-    product.window_inside = product.window_outside = 0
+    product.window_rows = product.window_columns = product.window_ends = Int64.at(0)
+    product.window_inside = product.window_outside = Int64.at(0)
     batches = product.batches
     batches.num_axes, batches.dims[0], batches.a_strides[0], batches.b_strides[0] = 1, batch_size, m * k, k * n
     product.terms.num_axes = 0
@@ -123,7 +125,7 @@ def _launch(context: Context, num_bytes, in_place, sizes: Int64):
 
 
 @jit
-def _launch_planned(context, num_bytes, in_place, sizes):
+def _launch_planned(context: Context, num_bytes: int, in_place: int, sizes: int) -> int:
     return _run(context)
 
 

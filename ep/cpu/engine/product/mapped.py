@@ -26,7 +26,7 @@ _PLACES_BYTES: Final = (8 * (kMaxOperands + Context.num_words) + LINE - 1) & -LI
 
 
 @jit
-def map_block(launch: ProductLaunch, block, values, step, row, count):
+def map_block(launch: ProductLaunch, block: int, values: int, step: int, row: int, count: int) -> None:
     """Compute the map of rows [row, row + count) of a block, whose values are complete, and reduce a band's windows.
 
     values: the address of the first value. step: values from row to row; n if rows have all columns of c.
@@ -36,12 +36,12 @@ def map_block(launch: ProductLaunch, block, values, step, row, count):
 
 
 @jit
-def map_elements(launch: ProductLaunch, values, begin, end):
+def map_elements(launch: ProductLaunch, values: int, begin: int, end: int) -> None:
     """Compute the map of elements [begin, end) of c. values: the address of all values, which are contiguous."""
     call_task(launch.map.map_elements, launch, values, begin, end)
 
 
-def block_mapper(launch: ProductLaunch, block: ProductBlock, values, step, row, count):
+def block_mapper(launch: ProductLaunch, block: ProductBlock, values: int, step: int, row: int, count: int) -> None:
     """Compute what `map_block` describes: the task that it calls."""
     program, product = launch.map, launch.product
     n, columns = product.n, block.columns
@@ -56,7 +56,7 @@ def block_mapper(launch: ProductLaunch, block: ProductBlock, values, step, row, 
     of_values, plan = program.values, StridedLoops.at(program.plan)
     memory = thread_memory()
     places, own = Int64.at(take(memory, _PLACES_BYTES)), take(memory, _MOST_BYTES)
-    context = places + 8 * kMaxOperands
+    context = Context.at(places + 8 * kMaxOperands)
     copy_bytes(places, launch.places, 8 * number)
     if program.in_parts == 0:
         columns = n
@@ -83,12 +83,12 @@ def block_mapper(launch: ProductLaunch, block: ProductBlock, values, step, row, 
         reduce_band(launch, block, values, step, row, count)
 
 
-def element_mapper(launch: ProductLaunch, values, begin, end):
+def element_mapper(launch: ProductLaunch, values: int, begin: int, end: int) -> None:
     """Compute what `map_elements` describes: the task that it calls."""
     program = launch.map
     memory = thread_memory()
     places = Int64.at(take(memory, _PLACES_BYTES))
-    context = places + 8 * kMaxOperands
+    context = Context.at(places + 8 * kMaxOperands)
     copy_bytes(places, launch.places, 8 * program.num_operands)
     places[program.values] = values
     _call(context, program, program.plan, places, begin, end)
@@ -96,7 +96,7 @@ def element_mapper(launch: ProductLaunch, values, begin, end):
 
 
 @jit
-def _call(context: Context, program: ProductMap, plan, places: Int64, begin, end):
+def _call(context: Context, program: ProductMap, plan: int, places: Int64, begin: int, end: int) -> None:
     context.dst = places[0]
     context.plan = plan
     context.sources[0].data = places

@@ -12,10 +12,11 @@ from ep.cpu.engine.product.entry import multiply_shared
 from ep.cpu.engine.product.mapped import block_mapper, element_mapper
 from ep.cpu.engine.product.state import ProductLaunch, ProductMap
 from ep.cpu.shared.context import StridedContext
+from ep.cpu.shared.state import State
 from ep.include.primitive.structure import kMaxOperands
 
 
-def _multiply_and_map(context: StridedContext, begin, end):
+def _multiply_and_map(context: StridedContext, begin: int, end: int) -> None:
     program = ProductMap.at(StridedLoops.at(context.plan).program)
     arrays, places = Int64.at(context.sources[0].data), Int64.array_on_stack(kMaxOperands)
     num_results, values = program.num_results, program.values
@@ -35,7 +36,7 @@ def _multiply_and_map(context: StridedContext, begin, end):
     launch.a, launch.b, launch.c = arrays[program.a], arrays[program.b], c
     launch.alpha, launch.beta = program.alpha, program.beta
     launch.map, launch.places, launch.apart = mapped, places, 1 if c == 0 else 0
-    state, num_values = context.state, program.num_values
+    state, num_values = State.at(context.state), program.num_values
     if multiply_shared(state, launch, num_values, program.work) != 0:
         context.lacks_memory = 1
 

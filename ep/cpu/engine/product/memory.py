@@ -8,7 +8,7 @@ from ep.cpu.engine.product.state import ProductLaunch
 
 
 @jit
-def allocate_for(launch: ProductLaunch, size):
+def allocate_for(launch: ProductLaunch, size: int) -> int:
     """Allocate `size` bytes and return their address; if memory is exhausted, note that in the launch and return 0."""
     memory = allocate(size)
     if memory == 0:

@@ -7,9 +7,24 @@ from typing import Any, Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.engine.product.blas import blas_multiplier, gemm_address
+from ep.cpu.engine.product.byte_products import byte_multiplier, form_of
+from ep.cpu.engine.product.byte_tiles import multiplies_bytes
 from ep.cpu.engine.product.narrow import narrow_multiplier
 from ep.cpu.engine.product.pairs import is_always_paired, is_paired, pair_multiplier
-from ep.cpu.engine.product.parts import ALL_PARTS, ALL_STRIPS, FEW, LOW, STRIPS, TILES, VECTOR, WAYS, strips_of, way_of
+from ep.cpu.engine.product.parts import (
+    ALL_PARTS,
+    ALL_STRIPS,
+    FEW,
+    LOW,
+    LOWEST,
+    STRIPS,
+    TILES,
+    VECTOR,
+    WAYS,
+    low_columns,
+    strips_of,
+    way_of,
+)
 from ep.cpu.engine.product.shape import VECTORS, lanes_of, tile_shape
 from ep.cpu.engine.product.state import ProductLoops, ProductState
 from ep.cpu.engine.product.strip import low_strip_task, strip_task
@@ -23,13 +38,13 @@ from ep.cpu.machine.caches import far_from, second_cache
 from ep.cpu.shared.state import LaunchState
 from ep.include.number_kind import COMPLEXES
 
-_MAKERS: Final = {TILES: pair_multiplier, VECTOR: vector_multiplier, FEW: narrow_multiplier}
+_MAKERS: Final[dict[int, Any]] = {TILES: pair_multiplier, VECTOR: vector_multiplier, FEW: narrow_multiplier}
 
 
 def set_product(state: LaunchState, types: Types, transpose_a: bool, transpose_b: bool) -> None:
     """Write to a state what all products of matrices of these types need. It has no parts, but those of the BLAS."""
     lanes, narrows = lanes_of(types.arithmetic), is_narrow(types.c)
-    low_rows = 0 if transpose_b or is_narrow(types.b) else tile_shape().rows // 2  # b is packed then
+    low_rows = 0 if transpose_b or is_narrow(types.b) else tile_shape().rows - 1  # b is packed then
     state.set(task=product_task(types), transpose_a=transpose_a, transpose_b=transpose_b)
     state.set(lanes=lanes, tile_columns=VECTORS * lanes, low_rows=low_rows, narrows=narrows)
     if types.c in COMPLEXES:
@@ -50,8 +65,10 @@ def set_parts(state: LaunchState, types: Types, needed: int) -> None:
                 state.words[ProductState.parts + part] = strip_task(types.arithmetic, vectors)
             if is_paired(types):
                 state.words[ProductState.paired + number] = strip_task(types.arithmetic, vectors, paired=True)
-    if missing >> LOW & 1:
-        state.words[ProductState.parts + LOW] = low_strip_task(types.arithmetic)
+    for rows in range(LOWEST, int(state.words[ProductState.low_rows]) + 1):
+        part = LOW + rows - LOWEST
+        if missing >> part & 1:
+            state.words[ProductState.parts + part] = low_strip_task(types.arithmetic, rows)
     state.words[ProductState.has] |= missing  # last: compiled code checks this field
 
 
@@ -63,12 +80,18 @@ def set_multiplier(state: LaunchState, types: Types, words: Any, step: int = 0) 
     m, n, k = (int(words[field]) for field in (ProductLoops.m, ProductLoops.n, ProductLoops.k))
     of_state = ProductState.lanes, ProductState.tile_columns, ProductState.low_rows, ProductState.narrows
     lanes, tile_columns, low_rows, narrows = (int(state.words[field]) for field in of_state)
-    transposes = (int(state.words[field]) for field in (ProductState.transpose_a, ProductState.transpose_b))
-    way = way_of(m, n, k, *transposes, lanes, narrows)
+    of_transposes = ProductState.transpose_a, ProductState.transpose_b
+    transpose_a, transpose_b = (int(state.words[field]) for field in of_transposes)
+    way = way_of(m, n, k, transpose_a, transpose_b, lanes, narrows)
     of_windows, strips = step > 0, 0
+    if not of_windows and not transpose_a and not transpose_b and n >= lanes and multiplies_bytes(types):
+        rows = -(-m // int(words[ProductLoops.row_parts]))
+        words[ProductLoops.multiply] = _of_bytes(types, form_of(rows))
+        return
     if m > 1 if of_windows else way == TILES:
-        blocks = int(words[ProductLoops.row_parts]), int(words[ProductLoops.column_parts])
-        strips = strips_of(m, n, *blocks, lanes, tile_columns, 0 if of_windows else low_rows)
+        column_parts = int(words[ProductLoops.column_parts])
+        low_width = 0 if of_windows else low_columns(m, lanes, tile_columns, low_rows)
+        strips = strips_of(m, n, column_parts, lanes, tile_columns, low_width)
         if words[ProductLoops.bands] != 0:  # bands have any number of columns
             strips = ALL_STRIPS
     set_parts(state, types, strips if of_windows else strips | 1 << way)
@@ -94,6 +117,11 @@ def _of_reals(types: Types, way: int) -> int:
 
 
 @cache
+def _of_bytes(types: Types, form: int) -> int:
+    return _kernel(f"product.{types.name}.bytes.{form}", byte_multiplier(types, form))
+
+
+@cache
 def _of_complexes(types: Types) -> int:
     return _kernel(f"product.{types.name}.blas", blas_multiplier(types.c))
 
@@ -109,7 +137,7 @@ def _of_windows(types: Types, step: int, is_row: bool) -> int:
 def _kernel(name: str, multiply: Any) -> int:
     """Return the address of a task (launch, block, a, b, c), which multiplies the block whose first element is at c."""
 
-    def multiply_block(launch, block, a, b, c):
+    def multiply_block(launch: int, block: int, a: int, b: int, c: int) -> None:
         multiply(launch, block, a, b, c)
 
     return compile_task(name, multiply_block, 5)

@@ -1,4 +1,4 @@
-"""Products with few columns of c, and few rows or long ones of a: both operands are read once, in full vectors.
+"""Products of few rows, or of few columns and long rows of a: the larger operand is read once, in full vectors.
 
 Both operands are multiplied with the summed elements contiguous (`dots.py`). If these are not contiguous in memory, or
 numbers must be widened, a piece of the operand is first split into rows, which stay in a cache. A matrix times a vector
@@ -14,10 +14,10 @@ from typing import Any, Final
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import release, storer
 from ep.cpu.engine.product.columns import dots_of_columns
-from ep.cpu.engine.product.cut import NARROW
+from ep.cpu.engine.product.cut import FEW_ROWS, NARROW
 from ep.cpu.engine.product.dots import dots_of_matrices
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.packing import plane_packer
+from ep.cpu.engine.product.packing import deinterleaver
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
@@ -45,7 +45,7 @@ def narrow_multiplier(types: Types) -> Any:
         pack_b, multiply_row = _packer(types.b), _vector_multiplier(types.b, types.a)
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         a_below = state.transpose_a != 0 and m > 1
@@ -53,10 +53,14 @@ def narrow_multiplier(types: Types) -> Any:
         first_row, rows = block.first_row, block.rows
         first_column, columns = block.first_column, block.columns
         begin, end = block.first, block.last
-        memory = allocate_for(launch, (2 * NARROW * _ROW + rows * columns) * wide)
+        memory = allocate_for(launch, ((FEW_ROWS + NARROW) * _ROW + rows * columns) * wide)
         if memory == 0:
             return
-        sums = memory + 2 * NARROW * _ROW * wide
+        packs_a, packs_b = a_below or widens_a, b_below or widens_b
+        group = NARROW if a_below else FEW_ROWS if packs_a else rows
+        across = NARROW if packs_b else columns
+        packed_b = memory + FEW_ROWS * _ROW * wide
+        sums = packed_b + NARROW * _ROW * wide
         for place in range(rows * columns):
             store_wide(sums, place, 0)
         for term in range(block.first_term, block.last_term):
@@ -65,27 +69,28 @@ def narrow_multiplier(types: Types) -> Any:
                 length = min(_PIECE, end - first)
                 from_a = a + (a_offset + (first * m + first_row if a_below else first_row * k + first)) * size_a
                 from_b = b + (b_offset + (first * n + first_column if b_below else first_column * k + first)) * size_b
-                b_step = k
                 if m == 1:
                     multiply_row(columns, from_b, from_a, length, sums, memory)
                     continue
                 if n == 1:
                     multiply_column(rows, from_a, from_b, length, sums, memory)
                     continue
-                if widens_b or b_below:
-                    pack_b(b_below, from_b, n if b_below else k, columns, length, memory + NARROW * _ROW * wide)
-                    from_b, b_step = memory + NARROW * _ROW * wide, _ROW
-                group = NARROW if widens_a or a_below else rows
                 for row in range(0, rows, group):
                     count, part, a_step = min(group, rows - row), from_a + row * k * size_a, k
-                    to = sums + row * columns * wide
-                    if widens_a or a_below:
+                    if packs_a:
                         pack_a(a_below, part, m if a_below else k, count, length, memory)
                         part, a_step = memory, _ROW
-                    if rows < columns:
-                        add(from_b, b_step, columns, part, a_step, count, length, to, 1, columns)
-                    else:
-                        add(part, a_step, count, from_b, b_step, columns, length, to, columns, 1)
+                    for column in range(0, columns, across):
+                        others, other, b_step = min(across, columns - column), from_b + column * k * size_b, k
+                        to = sums + (row * columns + column) * wide
+                        if packs_b:
+                            if row == 0 or across < columns:
+                                pack_b(b_below, other, n if b_below else k, others, length, packed_b)
+                            other, b_step = packed_b, _ROW
+                        if rows < columns:
+                            add(other, b_step, others, part, a_step, count, length, to, 1, columns)
+                        else:
+                            add(part, a_step, count, other, b_step, others, length, to, columns, 1)
         write(launch, block, sums, columns, c)
         release(memory)
 
@@ -98,10 +103,10 @@ def _vector_multiplier(of_matrix: DataType, of_vector: DataType) -> Any:
     memory: for the vector, if it is widened.
     """
     add_columns = _by_count(lambda columns: dots_of_columns(of_matrix, columns), NARROW)
-    widen, widens = plane_packer(of_vector, 1), is_narrow(of_vector)
+    widen, widens = deinterleaver(of_vector, 1), is_narrow(of_vector)
 
     @jit
-    def multiply(count, matrix, vector, k, sums, memory):
+    def multiply(count: int, matrix: int, vector: int, k: int, sums: int, memory: int) -> None:
         if widens:
             widen(vector, k, memory, 0)
             vector = memory
@@ -117,11 +122,11 @@ def _packer(data_type: DataType) -> Any:
         the rows themselves.
     """
     size, wide = data_type.itemsize, arithmetic_of(data_type).itemsize
-    copy = plane_packer(data_type, 1)
-    take_apart = _by_count(lambda planes: plane_packer(data_type, planes), NARROW)
+    copy = deinterleaver(data_type, 1)
+    take_apart = _by_count(lambda planes: deinterleaver(data_type, planes), NARROW)
 
     @separate
-    def pack(below, src, step, count, k, dst):
+    def pack(below: int, src: int, step: int, count: int, k: int, dst: int) -> None:
         if below:
             take_apart(count, src, k, dst, _ROW)
         else:
@@ -137,14 +142,14 @@ def _by_count(make: Callable[[int], Any], most: int) -> Any:
     if most == 2:
 
         @jit
-        def choose_own(count, first, second, third, fourth):
+        def choose_own(count: int, first: int, second: int, third: int, fourth: int) -> None:
             own(first, second, third, fourth)
 
         return choose_own
     others = _by_count(make, most - 1)
 
     @jit
-    def choose(count, first, second, third, fourth):
+    def choose(count: int, first: int, second: int, third: int, fourth: int) -> None:
         if count == most:
             own(first, second, third, fourth)
         else:

@@ -5,33 +5,13 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import extended
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer, Int64
+from ep.cpu.compile.jit import inlined
 from ep.cpu.compile.target import has_avx512
-from ep.cpu.compile.vectors import (
-    BIT,
-    INT,
-    NUMBERS,
-    WORD,
-    call,
-    constant,
-    counted,
-    counted_whole,
-    every,
-    joined,
-    lanes_below,
-    lanes_of,
-    least,
-    load,
-    mangled,
-    store,
-    stored_bits,
-    taken,
-    with_masks_unless,
-)
-from ep.cpu.engine.product.types import arithmetic_of, as_summed
+from ep.cpu.compile.vector import bitcast, convert, elements, every, lanes_below, load, shuffle, store, vector
+from ep.cpu.compile.vector_class import Mask, Vector
+from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
 _LINE: Final = 64  # bytes
@@ -47,44 +27,41 @@ def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
     paired: whether two rows of src become one of dst, whose elements have those of the first one in their upper halves.
         If k is odd, the lower halves of the last row are 0.
     """
+    Stored, Row = vector(data_type, width), vector(arithmetic_of(data_type), width)
+    Elements, Halves, Pairs = elements(data_type), vector(DataType.kUInt16, width), vector(DataType.kUInt32, width)
+    as_halves, has_masks = _as_halves(data_type), has_avx512() or data_type.itemsize >= 4
 
-    has_masks = has_avx512() or data_type.itemsize >= 4
+    @inlined
+    def read(source: int, used: Mask, whole: bool) -> Vector:
+        if has_masks:
+            return load(Stored, source, 0, used)
+        if whole:  # masks of bytes are instructions of AVX-512; without it, LLVM reads one element after the other
+            return load(Stored, source)
+        return load(Stored, source, 0, used)
 
-    @emitted()
-    def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any) -> None:
-        bits, real = kinds(data_type)
-        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-        read, whole = lanes_below(builder, count, width), builder.icmp_signed("==", count, WORD(width))
+    @inlined
+    def pack(src: int, step: int, count: int, k: int, dst: int) -> None:
+        source, used, whole = Elements.at(src), lanes_below(count, width), count == width
+        for index in range(k):
+            store(dst, index * width, convert(Row, read(source[index * step :], used, whole)))
 
-        def loaded(source: Any) -> Any:
-            def with_mask(masked: bool) -> list[Any]:
-                return [load(builder, source, ir.VectorType(bits, width), mask=read if masked else None)]
+    @inlined
+    def pack_pairs(src: int, step: int, count: int, k: int, dst: int) -> None:
+        source, used, whole = Elements.at(src), lanes_below(count, width), count == width
+        for index in range(k >> 1):
+            first, second = source[2 * index * step :], source[(2 * index + 1) * step :]
+            upper, lower = as_halves(Halves, read(first, used, whole)), as_halves(Halves, read(second, used, whole))
+            store(dst, index * width, (convert(Pairs, upper) << _HALF) | convert(Pairs, lower))
+        if k & 1:
+            last = as_halves(Halves, read(source[(k - 1) * step :], used, whole))
+            store(dst, (k >> 1) * width, convert(Pairs, last) << _HALF)
 
-            # masks of bytes are instructions of AVX-512; without it, LLVM reads one element after the other
-            return with_mask(True)[0] if has_masks else with_masks_unless(builder, whole, with_mask)[0]
+    return pack_pairs if paired else pack
 
-        def row(index: Any, nothing: Any, of_two: bool = paired) -> None:
-            place = builder.shl(index, WORD(1)) if paired else index
-            source = builder.gep(src, [builder.mul(place, step)])
-            target = builder.gep(dst, [builder.mul(index, WORD(width))])
-            number = loaded(source)
-            if not paired:
-                store(builder, as_summed(builder, number, data_type), target)
-                return
-            pair = _upper(builder, number, data_type)
-            if of_two:
-                other = loaded(builder.gep(source, [step]))
-                pair = builder.or_(pair, builder.zext(extended(builder, other, data_type, _HALF), pair.type))
-            store(builder, pair, target)
 
-        if not paired:
-            counted(builder, WORD(0), k, 1, [], row)
-            return
-        left, _ = counted(builder, WORD(0), builder.lshr(k, WORD(1)), 1, [], row)
-        with builder.if_then(builder.trunc(k, BIT)):
-            row(left, None, of_two=False)
-
-    return pack
+def _as_halves(data_type: DataType) -> Any:
+    """Return the function (Halves, x) that returns elements as integers of 16 bits."""
+    return bitcast if data_type.itemsize == 2 else convert
 
 
 @cache
@@ -95,132 +72,136 @@ def column_packer(data_type: DataType, rows: int, lanes: int, paired: bool = Fal
     numbers. Any others of its first `rows` columns are undefined.
     paired: whether two elements along k become one, as in `row_packer`.
     """
+    packed, as_halves = DataType.kUInt32 if paired else arithmetic_of(data_type), _as_halves(data_type)
+    Elements, Numbers, Row, Single = elements(data_type), elements(packed), vector(packed, lanes), vector(packed, 1)
+    One, Half = vector(data_type, 1), vector(DataType.kUInt16, 1)
+    read, read_one = (_along_k(data_type, count, paired) for count in (lanes, 1))
+    transpose, pieces = _transposer(packed, rows, lanes)
 
-    @emitted()
-    def pack(builder: Any, src: Any, step: Any, count: Any, k: Any, dst: Any, width: Any) -> None:
-        bits, real = kinds(data_type)
-        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-        last = builder.sub(count, WORD(1))
-        sources = []
-        for number in range(rows):
-            row = least(builder, WORD(number), last)  # beyond the rows, the last one again: these columns are not used
-            sources.append(builder.gep(src, [builder.mul(row, step)]))
-
-        def block(index: Any, length: int, of_two: bool = paired) -> None:
-            stored = stored_bits(data_type, length if length > 1 else None)
-            loaded, place = [], builder.shl(index, WORD(1)) if paired else index
-            for source in sources:
-                if of_two:
-                    loaded.append(_pairs(builder, builder.gep(source, [place]), data_type, length))
-                    continue
-                read = load(builder, source, stored, place)
-                loaded.append((_upper if paired else as_summed)(builder, read, data_type))
-            target = builder.gep(dst, [builder.mul(index, width)])
-            if length == 1:
-                for number, value in enumerate(loaded):
-                    store(builder, value, target, WORD(number))
-                return
-            for number, piece in enumerate(_transposed(builder, loaded)):
-                store(builder, piece, target, builder.mul(WORD(number), width))
-
-        end = builder.lshr(k, WORD(1)) if paired else k
-        left, _ = counted_whole(builder, WORD(0), end, lanes, [], lambda index, _: block(index, lanes))
-        left, _ = counted(builder, left, end, 1, [], lambda index, _: block(index, 1))
-        if paired:
-            with builder.if_then(builder.trunc(k, BIT)):
-                block(left, 1, of_two=False)
+    @inlined
+    def pack(src: int, step: int, count: int, k: int, dst: int, width: int) -> None:
+        sources, columns, index = Int64.array_on_stack(rows), Row.array_on_stack(rows), 0
+        end = k >> 1 if paired else k
+        for row in unrolled(range(rows)):  # beyond the rows, the last one again: these columns are not used
+            sources[row] = Elements.at(src)[min(row, count - 1) * step :]
+        while index < end - (lanes - 1):
+            for row in unrolled(range(rows)):
+                columns[row] = read(sources[row], index)
+            transpose(columns)
+            target = Numbers.at(dst)[index * width :]
+            for column, begin, number, take in unrolled(pieces):
+                store(target, column * width + begin, take(columns[number]))
+            index += lanes
+        while index < end:
+            for row in unrolled(range(rows)):
+                store(dst, index * width + row, read_one(sources[row], index))
+            index += 1
+        if paired and k & 1:
+            for row in unrolled(range(rows)):
+                upper = convert(Single, as_halves(Half, load(One, sources[row], k - 1)))
+                store(dst, index * width + row, upper << _HALF)
 
     return pack
 
 
+def _along_k(data_type: DataType, count: int, paired: bool) -> Any:
+    """Return a function (source, index) that returns `count` elements of a row, or pairs, as they are multiplied."""
+    Stored, Row = vector(data_type, count), vector(arithmetic_of(data_type), count)
+    Both, Halves = vector(data_type, 2 * count), vector(DataType.kUInt16, 2 * count)
+    Pairs, as_halves = vector(DataType.kUInt32, count), _as_halves(data_type)
+
+    @inlined
+    def read(source: int, index: int) -> Vector:
+        return convert(Row, load(Stored, source, index))
+
+    @inlined
+    def read_pairs(source: int, index: int) -> Vector:
+        pairs = bitcast(Pairs, as_halves(Halves, load(Both, source, 2 * index)))
+        return (pairs << _HALF) | (pairs >> _HALF)  # the first element is in the upper half
+
+    return read_pairs if paired else read
+
+
 @cache
-def plane_packer(data_type: DataType, planes: int) -> Any:
+def deinterleaver(data_type: DataType, planes: int) -> Any:
     """Return a function (src, count, dst, dst_step) that writes the columns of contiguous rows of src as rows of dst.
 
     src: `count` rows of `planes` elements. dst: `planes` rows of `count` numbers, dst_step numbers from row to row.
     """
-    lanes = _LINE // arithmetic_of(data_type).itemsize
+    arithmetic = arithmetic_of(data_type)
+    lanes, Elements, Numbers = _LINE // arithmetic.itemsize, elements(data_type), elements(arithmetic)
+    Row, read, read_one = vector(arithmetic, lanes), *(_along_k(data_type, count, False) for count in (lanes, 1))
+    split = planes_splitter(arithmetic, lanes, planes)
 
-    @emitted()
-    def pack(builder: Any, src: Any, count: Any, dst: Any, dst_step: Any) -> None:
-        bits, real = kinds(data_type)
-        src, dst = (builder.inttoptr(one, kind.as_pointer()) for one, kind in ((src, bits), (dst, real)))
-        targets = [builder.gep(dst, [builder.mul(dst_step, WORD(number))]) for number in range(planes)]
-
-        def rows(index: Any, length: int) -> None:
-            stored = stored_bits(data_type, length if length > 1 else None)
-            source = builder.gep(src, [builder.mul(index, WORD(planes))])
-            loaded = []
-            for number in range(planes):
-                place = builder.gep(source, [WORD(number * length)])
-                loaded.append(as_summed(builder, load(builder, place, stored), data_type))
-            apart = taken_apart(builder, loaded) if length > 1 else loaded
-            for target, value in zip(targets, apart, strict=True):
-                store(builder, value, target, index)
-
-        left, _ = counted_whole(builder, WORD(0), count, lanes, [], lambda index, _: rows(index, lanes))
-        counted(builder, left, count, 1, [], lambda index, _: rows(index, 1))
+    @inlined
+    def pack(src: int, count: int, dst: int, dst_step: int) -> None:
+        targets, parts, index = Int64.array_on_stack(planes), Row.array_on_stack(planes), 0
+        for plane in unrolled(range(planes)):
+            targets[plane] = Numbers.at(dst)[plane * dst_step :]
+        while index < count - (lanes - 1):
+            source = Elements.at(src)[index * planes :]
+            for plane in unrolled(range(planes)):
+                parts[plane] = read(source, plane * lanes)
+            split(parts)
+            for plane in unrolled(range(planes)):
+                store(targets[plane], index, parts[plane])
+            index += lanes
+        while index < count:
+            source = Elements.at(src)[index * planes :]
+            for plane in unrolled(range(planes)):
+                store(targets[plane], index, read_one(source, plane))
+            index += 1
 
     return pack
 
 
-def _upper(builder: Any, bits: Any, data_type: DataType) -> Any:
-    """Return stored bits, or a vector of them, as the upper halves of pairs whose lower halves are 0."""
-    half = extended(builder, bits, data_type, _HALF)
-    pair = ir.VectorType(INT, half.type.count) if isinstance(half.type, ir.VectorType) else INT
-    return builder.shl(builder.zext(half, pair), constant(pair, _HALF))
+def _transposer(data_type: DataType, rows: int, lanes: int) -> tuple[Any, tuple[tuple[int, int, int, Any], ...]]:
+    """Return a function (columns) that transposes a matrix whose rows are vectors, a power of two of them.
 
+    The second result says where its columns are then: (column, first row, number of a vector, function of its part).
+    """
+    Row, steps, half = vector(data_type, lanes), rows.bit_length() - 1, rows // 2
+    lower, upper = (shuffle(*(first + k // 2 + lanes * (k % 2) for k in range(lanes))) for first in (0, lanes // 2))
 
-def _pairs(builder: Any, source: Any, data_type: DataType, count: int) -> Any:
-    """Return pairs of elements, a vector or one, with the first element in the upper half."""
-    pair = INT if count == 1 else ir.VectorType(INT, count)
-    halves = extended(builder, load(builder, source, stored_bits(data_type, 2 * count)), data_type, _HALF)
-    read = builder.bitcast(halves, pair)
-    return call(builder, f"llvm.fshl.{mangled(pair)}", pair, read, read, constant(pair, _HALF))
+    @inlined
+    def transpose(columns: AnyPointer) -> None:
+        following = Row.array_on_stack(rows)
+        for _ in unrolled(range(steps)):  # the elements of the first half of the vectors, and of the second, alternate
+            for number in unrolled(range(half)):
+                x, y = columns[number], columns[half + number]
+                following[2 * number], following[2 * number + 1] = lower(x, y), upper(x, y)
+            for number in unrolled(range(rows)):
+                columns[number] = following[number]
 
-
-def kinds(data_type: DataType) -> tuple[Any, Any]:
-    """Return the stored type of elements and the arithmetic type."""
-    return stored_bits(data_type), NUMBERS[arithmetic_of(data_type)]
-
-
-def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
-    """Return the columns of a matrix whose rows are vectors, a power of two of them."""
-    lanes, count = rows[0].type.count, len(rows)
-    sequences = [[row] for row in rows]
-    while len(sequences) > 1:  # two sequences of vectors become one that alternates their elements
-        half = len(sequences) // 2
-        sequences = [
-            _by_turns(builder, first, second) for first, second in zip(sequences[:half], sequences[half:], strict=True)
-        ]
-    columns = []
+    pieces, length = [], min(rows, lanes)
     for column in range(lanes):
-        vector, first = divmod(column * count, lanes)
-        if count <= lanes:
-            columns.append(lanes_of(builder, sequences[0][vector], first, count))
-        else:
-            pieces = sequences[0][vector : vector + count // lanes]
-            columns.append(joined(builder, pieces))
-    return columns
+        for first in range(0, rows, length):
+            number, lane = divmod(column * rows + first, lanes)
+            pieces.append((column, first, number, shuffle(*range(lane, lane + length))))
+    return transpose, tuple(pieces)
 
 
-def taken_apart(builder: Any, vectors: list[Any]) -> list[Any]:
-    """Return one vector for each plane; in the given vectors, elements of the planes alternate."""
-    planes = len(vectors)
+def planes_splitter(data_type: DataType, lanes: int, planes: int) -> Any:
+    """Return a function (parts) of `planes` vectors in which elements of the planes alternate: it separates them."""
     if planes == 1:
-        return vectors
+        return _nothing
     ways = next(number for number in range(2, planes + 1) if planes % number == 0)
-    result: list[Any] = [None] * planes
-    for way in range(ways):  # every `ways`-th element from `way` on, split in the same way
-        chosen = [every(builder, vectors[first : first + ways], way) for first in range(0, planes, ways)]
-        result[way::ways] = taken_apart(builder, chosen)
-    return result
+    Row, rest, takers = vector(data_type, lanes), planes // ways, tuple(every(ways, way, lanes) for way in range(ways))
+    split_rest = planes_splitter(data_type, lanes, rest)
+
+    @inlined
+    def split(parts: AnyPointer) -> None:
+        chosen = Row.array_on_stack(planes)
+        for way, take in unrolled(enumerate(takers)):  # every `ways`-th element from `way` on, split in the same way
+            for number in unrolled(range(rest)):
+                chosen[way * rest + number] = take(*(parts[number * ways + k] for k in unrolled(range(ways))))
+            split_rest(chosen[way * rest :])
+        for plane in unrolled(range(planes)):
+            parts[plane] = chosen[plane % ways * rest + plane // ways]
+
+    return split
 
 
-def _by_turns(builder: Any, first: list[Any], second: list[Any]) -> list[Any]:
-    lanes, result = first[0].type.count, []
-    for x, y in zip(first, second, strict=True):
-        for begin in (0, lanes // 2):
-            places = [begin + number // 2 + lanes * (number % 2) for number in range(lanes)]
-            result.append(taken(builder, places, x, y))
-    return result
+@inlined
+def _nothing(parts: int) -> None:
+    """Leave the vectors of a single plane."""

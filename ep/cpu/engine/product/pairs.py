@@ -13,10 +13,12 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.jit import jit
+from ep.common.functor.math_library import Scalar
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer
+from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.target import has_avx2, multiplies_pairs
-from ep.cpu.compile.vectors import WORD, constant, counted, counted_whole, lanes_below, load, smallest, stored_bits
+from ep.cpu.compile.vector import Mask, all_lanes, elements, lanes_below, load, select, smallest, vector
 from ep.cpu.engine.product.shape import tile_shape
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.tiling import block_multiplier
@@ -55,7 +57,7 @@ def pair_multiplier(types: Types) -> Any:
     least = _least_magnitude()
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         rows, columns = block.rows, block.columns
@@ -91,42 +93,33 @@ def _least_magnitude() -> Any:
     The elements are in rows of `count`, with `step` elements from row to row. A magnitude is the bits without the sign,
     times 2; without any element but zeros, it is larger than all others. Rows without gaps are read as one.
     """
-    vector = stored_bits(DataType.kBFloat16, _LANES)
+    Bits, Elements = vector(DataType.kUInt16, _LANES), elements(DataType.kUInt16)
 
-    @emitted("int64")
-    def least(builder: Any, src: Any, step: Any, rows: Any, count: Any) -> Any:
-        src = builder.inttoptr(src, vector.element.as_pointer())
-        adjacent = builder.icmp_signed("==", step, count)
-        count = builder.select(adjacent, builder.mul(rows, count), count)
-        rows = builder.select(adjacent, WORD(1), rows)
-        rest = lanes_below(builder, builder.and_(count, WORD(_LANES - 1)), _LANES)
+    @inlined
+    def look_at(source: int, index: int, used: Mask, found: AnyPointer) -> None:
+        bits = load(Bits, source, index, used)
+        below = bits + bits - 1  # a zero becomes the largest number
+        found[0] = select(below < found[0], below, found[0])
 
-        def smaller(source: Any, index: Any, found: list[Any], mask: Any = None) -> list[Any]:
-            bits = load(builder, source, vector, index, mask)
-            below = builder.sub(builder.add(bits, bits), constant(vector, 1))  # a zero becomes the largest number
-            return [builder.select(builder.icmp_unsigned("<", below, found[0]), below, found[0])]
-
-        def several(source: Any, place: Any, found: list[Any]) -> list[Any]:
-            each = range(0, _TOGETHER * _LANES, _LANES)
-            return [
-                one
-                for skip, before in zip(each, found, strict=True)
-                for one in smaller(source, builder.add(place, WORD(skip)), [before])
-            ]
-
-        def row(index: Any, found: list[Any]) -> list[Any]:
-            source = builder.gep(src, [builder.mul(index, step)])
-            left, found = counted_whole(
-                builder, WORD(0), count, _TOGETHER * _LANES, found, lambda place, found: several(source, place, found)
-            )
-            left, found[:1] = counted_whole(
-                builder, left, count, _LANES, found[:1], lambda place, found: smaller(source, place, found)
-            )
-            return [*smaller(source, left, found[:1], rest), *found[1:]]
-
-        _, found = counted(builder, WORD(0), rows, 1, [constant(vector, -1)] * _TOGETHER, row)
-        for one in found[1:]:
-            found[0] = builder.select(builder.icmp_unsigned("<", one, found[0]), one, found[0])
-        return builder.add(builder.zext(smallest(builder, found[0]), WORD), WORD(1))
+    @inlined
+    def least(src: int, step: int, rows: int, count: int) -> Scalar:
+        if step == count:
+            rows, count = 1, rows * count
+        found, rest = Bits.array_on_stack(_TOGETHER), lanes_below(count & (_LANES - 1), _LANES)
+        for number in unrolled(range(_TOGETHER)):
+            found[number] = Bits.splat(-1)
+        for row in range(rows):
+            source, index = Elements.at(src)[row * step :], 0
+            while index < count - (_TOGETHER * _LANES - 1):
+                for number in unrolled(range(_TOGETHER)):
+                    look_at(source, index + number * _LANES, all_lanes(_LANES), found[number:])
+                index += _TOGETHER * _LANES
+            while index < count - (_LANES - 1):
+                look_at(source, index, all_lanes(_LANES), found)
+                index += _LANES
+            look_at(source, index, rest, found)
+        for number in unrolled(range(1, _TOGETHER)):
+            found[0] = select(found[number] < found[0], found[number], found[0])
+        return 1 + smallest(found[0])
 
     return least

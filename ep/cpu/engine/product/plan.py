@@ -35,6 +35,7 @@ class ProductPlan(LoopNest):
         counts: tuple[int, ...] = (),
         windows: WindowMap | None = None,
         parts: tuple[int, int, int] | None = None,
+        at_once: int = 1,
     ) -> None:
         """Make the plan.
 
@@ -42,13 +43,14 @@ class ProductPlan(LoopNest):
             sizes of the signature.
         windows: the places of the elements of b, if b is windows of an array.
         parts: the numbers of parts of rows, columns and sums; None for those of `cut` and `cut_depth`.
+        at_once: the multiplications that take as long as one of float32.
         """
         super().__init__(ProductLoops, signature)
         if signature is not None:
             self.set_checks(counts, in_place=False)
         m, n, k, batches, terms = product
         num_batches, num_terms = batches.size, terms.size
-        work = float(m) * n * k * num_terms
+        work = float(m) * n * k * num_terms / at_once
         if parts is None:
             row_parts, column_parts = cut(m, n, work, num_batches)
             num_blocks = row_parts * column_parts * num_batches

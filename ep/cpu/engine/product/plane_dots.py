@@ -9,24 +9,20 @@ from functools import cache
 from itertools import product
 from typing import Any, Final, NamedTuple
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.vectors import (
-    DOUBLE,
-    REALS,
-    WORD,
-    add,
-    counted,
-    counted_whole,
+from ep.common.functor.math_library import Scalar
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer, Int64
+from ep.cpu.compile.jit import inlined
+from ep.cpu.compile.vector import (
+    Mask,
+    all_lanes,
+    convert,
+    elements,
     fma,
     lanes_below,
     load,
-    pointer_to,
-    store,
-    stored_bits,
     sum_in_any_order,
+    vector,
 )
 from ep.cpu.engine.product.shape import lanes_of, num_registers
 from ep.cpu.engine.product.types import arithmetic_of
@@ -110,77 +106,99 @@ def window_dots(form: DotsForm) -> Any:
     values: `rows` rows of `columns` elements of the data type, values_step apart: one for each window. sums: a vector
     of the arithmetic type for each place, any lane of which has a part of its products.
     """
-    (_, height, width), (_, row_stride, stride), step = form.kernel, form.strides, form.dilations[2]
-    real, lanes, kind = REALS[arithmetic_of(form.data_type)], form.lanes, stored_bits(form.data_type, form.lanes)
-    vector = ir.VectorType(real, lanes)
+    adders = tuple(_part_adder(form, *part) for part in form.parts)
 
-    @emitted()
+    @inlined
     def dots(
-        builder: Any,
-        packed: Any,
-        layer_step: Any,
-        row_step: Any,
-        phase_step: Any,
-        values: Any,
-        values_step: Any,
-        rows: Any,
-        columns: Any,
-        sums: Any,
-    ) -> None:
-        packed, sums = pointer_to(builder, packed, real), pointer_to(builder, sums, real)
-        values = pointer_to(builder, values, kind.element)
-
-        def add_part(layer: int, of_height: range, of_width: range) -> None:
-            places = {place: number for number, place in enumerate(product(of_height, of_width))}
-            in_sums = [WORD(((layer * height + row) * width + column) * lanes) for row, column in places]
-            of_layer = builder.gep(packed, [builder.mul(layer_step, WORD(layer))])
-
-            def add_rows(count: int, first: Any, found: list[Any]) -> list[Any]:
-                """Add the products of `count` rows from `first` on, which are added up apart from all others."""
-                begin = builder.mul(first, WORD(row_stride))
-                of_values = [
-                    builder.gep(values, [builder.mul(builder.add(first, WORD(row)), values_step)])
-                    for row in range(count)
-                ]
-                lines = [
-                    (builder.gep(of_layer, [builder.mul(builder.add(begin, WORD(line)), row_step)]), users)
-                    for line, users in form.lines(count, of_height).items()
-                ]
-
-                def add_vector(index: Any, of_rows: list[Any], mask: Any = None) -> list[Any]:
-                    of_rows = [*of_rows]
-                    factors = [
-                        widened(builder, load(builder, row, kind, index, mask), form.data_type) for row in of_values
-                    ]
-                    for (line, users), column in product(lines, of_width):
-                        far, phase = divmod(column * step, stride)
-                        place = builder.add(builder.add(index, builder.mul(phase_step, WORD(phase))), WORD(far))
-                        read = load(builder, line, vector, place, mask)
-                        for row, of_window in users:
-                            number = places[of_window, column]
-                            of_rows[number] = fma(builder, read, factors[row], of_rows[number])
-                    return of_rows
-
-                def add_masked(index: Any, of_rows: list[Any]) -> list[Any]:
-                    return add_vector(index, of_rows, lanes_below(builder, builder.sub(columns, index), lanes))
-
-                zeros = [vector(None)] * len(found)
-                left, of_rows = counted_whole(builder, WORD(0), columns, lanes, zeros, add_vector)
-                _, of_rows = counted(builder, left, columns, lanes, of_rows, add_masked)  # one vector at most
-                return [add(builder, total, of_row) for total, of_row in zip(found, of_rows, strict=True)]
-
-            found = [load(builder, sums, vector, place) for place in in_sums]
-            left, found = counted_whole(
-                builder, WORD(0), rows, form.rows, found, lambda row, these: add_rows(form.rows, row, these)
-            )
-            _, found = counted(builder, left, rows, 1, found, lambda row, these: add_rows(1, row, these))
-            for place, value in zip(in_sums, found, strict=True):
-                store(builder, value, sums, place)
-
-        for part in form.parts:
-            add_part(*part)
+        packed: int, layer_step: int, row_step: int, phase_step: int, values: int, values_step: int, rows: int,
+        columns: int, sums: int,
+    ) -> None:  # fmt: skip
+        for add_part in unrolled(adders):
+            add_part(packed, layer_step, row_step, phase_step, values, values_step, rows, columns, sums)
 
     return dots
+
+
+def _part_adder(form: DotsForm, layer: int, of_height: range, of_width: range) -> Any:
+    """Return the same function for the places of a window in a part of it, whose sums stay in registers."""
+    Row, form_rows, (_, height, width) = vector(arithmetic_of(form.data_type), form.lanes), form.rows, form.kernel
+    places = tuple((layer * height + row) * width + column for row, column in product(of_height, of_width))
+    num_places = len(places)
+    several, one = (_rows_adder(form, layer, of_height, of_width, count) for count in (form_rows, 1))
+
+    @inlined
+    def add_part(
+        packed: int, layer_step: int, row_step: int, phase_step: int, values: int, values_step: int, rows: int,
+        columns: int, sums: int,
+    ) -> None:  # fmt: skip
+        totals, found, row = Row.at(sums), Row.array_on_stack(num_places), 0
+        for number, place in unrolled(enumerate(places)):
+            found[number] = totals[place]
+        while row < rows - (form_rows - 1):
+            several(row, packed, layer_step, row_step, phase_step, values, values_step, columns, found)
+            row += form_rows
+        while row < rows:
+            one(row, packed, layer_step, row_step, phase_step, values, values_step, columns, found)
+            row += 1
+        for number, place in unrolled(enumerate(places)):
+            totals[place] = found[number]
+
+    return add_part
+
+
+def _rows_adder(form: DotsForm, layer: int, of_height: range, of_width: range, count: int) -> Any:
+    """Return a function that adds the products of `count` rows of windows, which are added up apart from all others.
+
+    Its arguments are (first, packed, layer_step, row_step, phase_step, values, values_step, columns, found).
+    """
+    data_type, lanes, (_, row_stride, stride), step = form.data_type, form.lanes, form.strides, form.dilations[2]
+    arithmetic = arithmetic_of(data_type)
+    Stored, Row, Elements, Numbers = (
+        *(vector(one, lanes) for one in (data_type, arithmetic)),
+        *(elements(one) for one in (data_type, arithmetic)),
+    )
+    numbers = {place: number for number, place in enumerate(product(of_height, of_width))}
+    lines, num_lines, num_places = form.lines(count, of_height), len(form.lines(count, of_height)), len(numbers)
+    in_lines, reads = tuple(enumerate(lines)), []
+    for (line, users), column in product(enumerate(lines.values()), of_width):
+        begin, phase = divmod(column * step, stride)
+        reads.append((line, begin, phase, tuple((row, numbers[of_window, column]) for row, of_window in users)))
+    known_reads = tuple(reads)
+
+    @inlined
+    def add_vector(
+        index: int, from_values: Int64, from_lines: Int64, phase_step: int, used: Mask, products: AnyPointer
+    ) -> None:
+        factors = Row.array_on_stack(count)
+        for row in unrolled(range(count)):
+            factors[row] = convert(Row, load(Stored, from_values[row], index, used))
+        for line, begin, phase, users in unrolled(known_reads):
+            x = load(Row, from_lines[line], index + phase_step * phase + begin, used)
+            for row, number in unrolled(users):
+                products[number] = fma(x, factors[row], products[number])
+
+    @inlined
+    def add_rows(
+        first: int, packed: int, layer_step: int, row_step: int, phase_step: int, values: int, values_step: int,
+        columns: int, found: AnyPointer,
+    ) -> None:  # fmt: skip
+        from_values, from_lines = Int64.array_on_stack(count), Int64.array_on_stack(num_lines)
+        products, index = Row.array_on_stack(num_places), 0
+        for row in unrolled(range(count)):
+            from_values[row] = Elements.at(values)[(first + row) * values_step :]
+        for number, line in unrolled(in_lines):
+            from_lines[number] = Numbers.at(packed)[layer_step * layer :][(first * row_stride + line) * row_step :]
+        for number in unrolled(range(num_places)):
+            products[number] = Row.zero()
+        while index < columns - (lanes - 1):
+            add_vector(index, from_values, from_lines, phase_step, all_lanes(lanes), products)
+            index += lanes
+        if index < columns:
+            add_vector(index, from_values, from_lines, phase_step, lanes_below(columns - index, lanes), products)
+        for number in unrolled(range(num_places)):
+            found[number] += products[number]
+
+    return add_rows
 
 
 @cache
@@ -189,24 +207,17 @@ def dots_totals(form: DotsForm) -> tuple[Any, Any]:
 
     The sums are 0 then. The second, (totals, number), returns the sum of the lanes of one of the others.
     """
-    real, lanes = REALS[arithmetic_of(form.data_type)], form.lanes
-    vector, wide = ir.VectorType(real, lanes), ir.VectorType(DOUBLE, lanes)
+    Row, Wide = vector(arithmetic_of(form.data_type), form.lanes), vector(DataType.kDouble, form.lanes)
 
-    @emitted()
-    def add_to_totals(builder: Any, sums: Any, totals: Any, count: Any) -> None:
-        sums, totals = pointer_to(builder, sums, real), pointer_to(builder, totals, DOUBLE)
+    @inlined
+    def add_to_totals(sums: int, totals: int, count: int) -> None:
+        parts, wide = Row.at(sums), Wide.at(totals)
+        for number in range(count):
+            wide[number] += convert(Wide, parts[number])
+            parts[number] = Row.zero()
 
-        def add_vector(index: Any, _: Any) -> None:
-            value = load(builder, sums, vector, index)
-            value = value if real is DOUBLE else builder.fpext(value, wide)
-            store(builder, add(builder, load(builder, totals, wide, index), value), totals, index)
-            store(builder, vector(None), sums, index)
-
-        counted(builder, WORD(0), builder.mul(count, WORD(lanes)), lanes, [], add_vector)
-
-    @emitted(result="float64")
-    def total(builder: Any, totals: Any, number: Any) -> Any:
-        place = builder.mul(number, WORD(lanes))
-        return sum_in_any_order(builder, load(builder, pointer_to(builder, totals, DOUBLE), wide, place))
+    @inlined
+    def total(totals: int, number: int) -> Scalar:
+        return sum_in_any_order(Wide.at(totals)[number])
 
     return add_to_totals, total

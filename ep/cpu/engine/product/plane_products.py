@@ -134,7 +134,7 @@ def products_task(form: DotsForm) -> int:
     store, store_wide, merge = storer(data_type), storer(wide), results_merger(data_type)
     wide_size, double = wide.itemsize, DataType.kDouble.itemsize
 
-    def multiply_planes(launch: ProductLaunch, begin, end):
+    def multiply_planes(launch: ProductLaunch, begin: int, end: int) -> None:
         if launch.merges != 0:
             merge(launch, begin, end)
             return

@@ -6,30 +6,16 @@ next to each other, for any stride.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.jit import jit
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer
+from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.memory import set_bytes
-from ep.cpu.compile.vectors import (
-    INT,
-    REALS,
-    WORD,
-    counted,
-    every,
-    lanes_below,
-    least,
-    load,
-    pointer_to,
-    store,
-    stored_bits,
-    where,
-    with_masks_unless,
-)
+from ep.cpu.compile.vector import all_lanes, convert, elements, every, lanes_below, load, mask, store, vector
 from ep.cpu.engine.product.state import Planes
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
@@ -62,66 +48,51 @@ def reach_of(places: int, stride: int, dilation: int) -> int:
 
 
 @cache
-def row_packer(data_type: DataType, lanes: int, places: int, stride: int, dilation: int) -> Any:
+def phase_packer(data_type: DataType, lanes: int, places: int, stride: int, dilation: int) -> Any:
     """Return a function (src, first, width, vectors, phase_step, dst) that packs a part of a row.
 
     src: the row, of `width` elements; others are 0. first: the place of the first element of phase 0, which may be
     before the row. vectors: their number in each phase, of `lanes` elements. phase_step: elements from phase to phase
     in dst. places, stride, dilation: of windows along the row; phases that they do not read are not written.
     """
-    of_row, real, phases = stored_bits(data_type), REALS[arithmetic_of(data_type)], phases_of(places, stride, dilation)
-    kind = stored_bits(data_type, lanes)
+    arithmetic, phases = arithmetic_of(data_type), phases_of(places, stride, dilation)
+    Stored, Row, Masks, Elements = vector(data_type, lanes), vector(arithmetic, lanes), mask(lanes), elements(data_type)
+    Single, One = vector(data_type, 1), vector(arithmetic, 1)
+    takers, span = tuple((phase, every(stride, phase, lanes)) for phase in phases), stride * lanes
 
-    @emitted()
-    def pack_row(builder: Any, src: Any, first: Any, width: Any, vectors: Any, phase_step: Any, dst: Any) -> None:
-        row, to = pointer_to(builder, src, of_row), pointer_to(builder, dst, real)
+    @inlined
+    def read(row: int, begin: int, used: AnyPointer, parts: AnyPointer) -> None:
+        for number in unrolled(range(stride)):
+            parts[number] = convert(Row, load(Stored, row, begin + number * lanes, used[number]))
 
-        def bound(value: Any) -> Any:
-            """Return a place relative to the first lane, as a narrow integer; lanes are from 0 to stride * lanes."""
-            below = least(builder, value, WORD(stride * lanes))
-            return builder.trunc(builder.select(builder.icmp_signed(">", below, WORD(0)), below, WORD(0)), INT)
+    @inlined
+    def pack_vectors(src: int, first: int, width: int, vectors: int, phase_step: int, dst: int) -> None:
+        row, used, parts = Elements.at(src), Masks.array_on_stack(stride), Row.array_on_stack(stride)
+        for index in range(0, vectors * lanes, lanes):
+            begin = first + index * stride
+            if (begin >= 0) & (begin + span <= width):
+                for number in unrolled(range(stride)):
+                    used[number] = all_lanes(lanes)
+                read(row, begin, used, parts)
+            else:
+                inside, behind = np.int32(max(min(-begin, span), 0)), np.int32(max(min(width - begin, span), 0))
+                for number in unrolled(range(stride)):
+                    before = lanes_below(inside, lanes, number * lanes)
+                    used[number] = lanes_below(behind, lanes, number * lanes) & ~before
+                read(row, begin, used, parts)
+            for phase, take in unrolled(takers):
+                store(dst, phase_step * phase + index, take(*(parts[number] for number in unrolled(range(stride)))))
 
-        def elements(begin: Any, masked: bool) -> list[Any]:
-            found = []
-            if masked:
-                first_inside, first_behind = bound(builder.neg(begin)), bound(builder.sub(width, begin))
-            for number in range(stride):
-                place, mask = builder.gep(row, [builder.add(begin, WORD(number * lanes))]), None
-                if masked:
-                    behind = lanes_below(builder, first_behind, lanes, number * lanes)
-                    before = lanes_below(builder, first_inside, lanes, number * lanes)
-                    mask = builder.and_(behind, builder.not_(before))
-                found.append(widened(builder, load(builder, place, kind, mask=mask), data_type))
-            return found
+    @inlined
+    def pack_one_by_one(src: int, first: int, width: int, vectors: int, phase_step: int, dst: int) -> None:
+        for index in range(vectors * lanes):
+            for phase in unrolled(phases):
+                place, value = first + phase + index * stride, One.zero()
+                if 0 <= place < width:
+                    value = convert(One, load(Single, src, place))
+                store(dst, phase_step * phase + index, value)
 
-        def vector(index: Any, _: Any) -> None:
-            begin = builder.add(first, builder.mul(index, WORD(stride)))
-            within = builder.icmp_signed("<=", builder.add(begin, WORD(stride * lanes)), width)
-            within = builder.and_(within, builder.icmp_signed(">=", begin, WORD(0)))
-            found = with_masks_unless(builder, within, partial(elements, begin))
-            for phase in phases:
-                store(
-                    builder, every(builder, found, phase), to, builder.add(builder.mul(phase_step, WORD(phase)), index)
-                )
-
-        def one_by_one(index: Any, _: Any) -> None:
-            for phase in phases:
-                place = builder.add(builder.add(first, WORD(phase)), builder.mul(index, WORD(stride)))
-                inside = builder.icmp_unsigned("<", place, width)  # a place before the row is a large number
-
-                def read(place: Any = place) -> list[Any]:
-                    return [widened(builder, load(builder, row, of_row, place), data_type)]
-
-                (value,) = where(builder, inside, read, [real(0.0)])
-                store(builder, value, to, builder.add(builder.mul(phase_step, WORD(phase)), index))
-
-        end = builder.mul(vectors, WORD(lanes))
-        if stride <= _MOST_VECTORS:
-            counted(builder, WORD(0), end, lanes, [], vector)
-        else:
-            counted(builder, WORD(0), end, 1, [], one_by_one)
-
-    return pack_row
+    return pack_vectors if stride <= _MOST_VECTORS else pack_one_by_one
 
 
 def plane_packer(
@@ -135,19 +106,22 @@ def plane_packer(
 
     The first, (words, planes, plane, layer, first_row, num_rows, first, vectors, dst), packs the rows of a layer that
     `num_rows` rows of windows read, from column `first` on. words: the address of `Planes`, which describes the planes
-    at the address `planes`. vectors: as for `row_packer`. The second, (num_rows), returns the number of packed rows.
+    at the address `planes`. vectors: as for `phase_packer`. The second, (num_rows), returns the number of packed rows.
     """
     (_, height, width), (_, row_stride, stride), (_, row_dilation, dilation) = kernel, strides, dilations
-    pack_row, size = row_packer(data_type, lanes, width, stride, dilation), data_type.itemsize
+    pack_row, size = phase_packer(data_type, lanes, width, stride, dilation), data_type.itemsize
     vector_bytes = (phases_of(width, stride, dilation)[-1] + 1) * lanes * arithmetic_of(data_type).itemsize
     skips = row_dilation == 1 and row_stride > height  # whether no window reads some rows
 
     @jit
-    def packed_rows(num_rows):
+    def packed_rows(num_rows: int) -> int:
         return (num_rows - 1) * row_stride + (height - 1) * row_dilation + 1
 
     @jit
-    def pack(words: Planes, planes, plane, layer, first_row, num_rows, first, vectors, dst):
+    def pack(
+        words: Planes, planes: int, plane: int, layer: int, first_row: int, num_rows: int, first: int, vectors: int,
+        dst: int,
+    ) -> None:  # fmt: skip
         layers, rows = words.sizes[0], words.sizes[1]
         columns, layer = words.sizes[2], layer - words.before[0]
         first_row = first_row * row_stride - words.before[1]

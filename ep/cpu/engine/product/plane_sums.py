@@ -7,25 +7,13 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import product
+from math import prod
 from typing import Any, Final, NamedTuple
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import narrowed
-from ep.cpu.compile.vectors import (
-    REALS,
-    WORD,
-    constant,
-    counted,
-    fma,
-    lanes_below,
-    least,
-    load,
-    pointer_to,
-    splat,
-    store,
-)
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer
+from ep.cpu.compile.jit import inlined
+from ep.cpu.compile.vector import convert, elements, fma, lanes_below, load, store, vector
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
 
@@ -68,136 +56,138 @@ def window_sums(form: SumsForm) -> Any:
     vectors; the first `wide_blocks` of a plane have one vector more than the others. Those before first_block are
     neither packed nor in dst.
     """
-    _, height, width = form.kernel
-    _, row_stride, stride = form.strides
-    layers, dilation, step = form.kernel[0], form.dilations[1], form.dilations[2]
-    real, lanes = REALS[arithmetic_of(form.data_type)], form.lanes
-    vector, places = ir.VectorType(real, lanes), layers * height * width
-    stays = places + (form.rows + 1) * form.vectors < form.registers  # whether all weights are in registers
+    num_rows, vectors, lanes, places = form.rows, form.vectors, form.lanes, prod(form.kernel)
+    Row, Numbers = vector(arithmetic_of(form.data_type), lanes), elements(arithmetic_of(form.data_type))
+    row_stride = form.strides[1]
+    stays = places + (num_rows + 1) * vectors < form.registers  # whether all weights are in registers
+    wide, narrow = (_tile(form, max(number, 1), stays) for number in (vectors, vectors - 1))
 
-    @emitted()
+    @inlined
     def sums(
-        builder: Any,
-        packed: Any,
-        layer_step: Any,
-        row_step: Any,
-        phase_step: Any,
-        weights: Any,
-        dst: Any,
-        dst_step: Any,
-        rows: Any,
-        columns: Any,
-        first_block: Any,
-        last_block: Any,
-        wide_blocks: Any,
+        packed: int,
+        layer_step: int,
+        row_step: int,
+        phase_step: int,
+        weights: int,
+        dst: int,
+        dst_step: int,
+        rows: int,
+        columns: int,
+        first_block: int,
+        last_block: int,
+        wide_blocks: int,
     ) -> None:
-        packed, weights = (pointer_to(builder, one, real) for one in (packed, weights))
-
-        def weight(place: Any) -> Any:
-            return splat(builder, load(builder, weights, real, place), lanes)
-
-        known = [weight(WORD(place)) for place in range(places)] if stays else []
-
-        def written_out(begin: Any, vectors: int) -> list[Any]:
-            """Return the sums of a tile whose first element is at `begin`, with code for each place."""
-            found = [constant(vector, -0.0)] * (form.rows * vectors)
-            for layer, line in product(
-                range(layers), range((form.rows - 1) * row_stride + (height - 1) * dilation + 1)
-            ):
-                users = [
-                    (row, (line - row * row_stride) // dilation)
-                    for row in range(form.rows)
-                    if 0 <= line - row * row_stride <= (height - 1) * dilation
-                    and (line - row * row_stride) % dilation == 0
-                ]
-                if not users:
-                    continue
-                of_line = builder.add(builder.mul(layer_step, WORD(layer)), builder.mul(row_step, WORD(line)))
-                of_line = builder.add(begin, of_line)
-                for column in range(width):
-                    far, phase = divmod(column * step, stride)
-                    of_phase = builder.add(of_line, builder.mul(phase_step, WORD(phase)))
-                    place = builder.gep(packed, [of_phase])
-                    read = [load(builder, place, vector, WORD(far + number * lanes)) for number in range(vectors)]
-                    for row, of_window in users:
-                        at = (layer * height + of_window) * width + column
-                        factor = known[at] if stays else weight(WORD(at))
-                        for number in range(vectors):
-                            one = row * vectors + number
-                            found[one] = fma(builder, read[number], factor, found[one])
-            return found
-
-        def by_loops(begin: Any, vectors: int) -> list[Any]:
-            """Return the same sums by loops over the places."""
-
-            def of_layer(layer: Any, found: list[Any]) -> list[Any]:
-                first = builder.add(begin, builder.mul(layer, layer_step))
-
-                def of_row(window_row: Any, found: list[Any]) -> list[Any]:
-                    line = builder.add(first, builder.mul(builder.mul(window_row, WORD(dilation)), row_step))
-                    number = builder.add(builder.mul(layer, WORD(height)), window_row)
-                    number = builder.mul(number, WORD(width))
-
-                    def of_column(column: Any, found: list[Any]) -> list[Any]:
-                        apart = builder.mul(column, WORD(step))
-                        far, phase = builder.udiv(apart, WORD(stride)), builder.urem(apart, WORD(stride))
-                        place = builder.add(builder.add(line, far), builder.mul(phase, phase_step))
-                        factor, following = weight(builder.add(number, column)), []
-                        for row in range(form.rows):
-                            of_sums = builder.add(place, builder.mul(row_step, WORD(row * row_stride)))
-                            for one in range(vectors):
-                                read = load(builder, packed, vector, builder.add(of_sums, WORD(one * lanes)))
-                                following.append(fma(builder, read, factor, found[row * vectors + one]))
-                        return following
-
-                    return counted(builder, WORD(0), WORD(width), 1, found, of_column)[1]
-
-                return counted(builder, WORD(0), WORD(height), 1, found, of_row)[1]
-
-            zeros = [constant(vector, -0.0)] * (form.rows * vectors)
-            return counted(builder, WORD(0), WORD(layers), 1, zeros, of_layer)[1]
-
-        def tile(row: Any, column: Any, vectors: int) -> None:
-            begin = builder.add(builder.mul(builder.mul(row, WORD(row_stride)), row_step), column)
-            found = (written_out if places <= _MOST_PLACES else by_loops)(begin, vectors)
-            first = builder.add(builder.mul(row, dst_step), column)
-            left = builder.sub(columns, column)
-
-            def write(number: int, mask: Any) -> None:
-                for one in range(form.rows):
-                    place = builder.add(first, builder.add(builder.mul(dst_step, WORD(one)), WORD(number * lanes)))
-                    stored = narrowed(builder, found[one * vectors + number], form.result)
-                    store(builder, stored, pointer_to(builder, dst, stored.type.element), place, mask=mask)
-
-            for number in range(vectors - 1):
-                write(number, None)
-            with builder.if_else(builder.icmp_signed(">=", left, WORD(vectors * lanes))) as (whole, part):
-                with whole:
-                    write(vectors - 1, None)
-                with part:
-                    write(vectors - 1, lanes_below(builder, left, lanes, (vectors - 1) * lanes))
-
-        def vectors_before(block: Any) -> Any:
-            return builder.add(builder.mul(block, WORD(form.vectors - 1)), least(builder, block, wide_blocks))
-
-        origin = vectors_before(first_block)
-
-        def tile_rows(index: Any, _: Any) -> None:
-            row = least(builder, index, builder.sub(rows, WORD(form.rows)))
-
-            def block(number: Any, _: Any) -> None:
-                column = builder.mul(builder.sub(vectors_before(number), origin), WORD(lanes))
-                if form.vectors == 1:
-                    tile(row, column, 1)
-                    return
-                with builder.if_else(builder.icmp_signed("<", number, wide_blocks)) as (wide, narrow):
-                    with wide:
-                        tile(row, column, form.vectors)
-                    with narrow:
-                        tile(row, column, form.vectors - 1)
-
-            counted(builder, first_block, last_block, 1, [], block)
-
-        counted(builder, WORD(0), rows, form.rows, [], tile_rows)
+        factors = Row.array_on_stack(places)
+        if stays:
+            for place in unrolled(range(places)):
+                factors[place] = Row.splat(Numbers.at(weights)[place])
+        origin = first_block * (vectors - 1) + min(first_block, wide_blocks)
+        for index in range(0, rows, num_rows):
+            row = min(index, rows - num_rows)
+            for block in range(first_block, last_block):
+                column = (block * (vectors - 1) + min(block, wide_blocks) - origin) * lanes
+                begin, to, left = row * row_stride * row_step + column, row * dst_step + column, columns - column
+                if vectors == 1 or block < wide_blocks:
+                    wide(packed, layer_step, row_step, phase_step, weights, factors, begin, dst, dst_step, to, left)
+                else:
+                    narrow(packed, layer_step, row_step, phase_step, weights, factors, begin, dst, dst_step, to, left)
 
     return sums
+
+
+def _tile(form: SumsForm, vectors: int, stays: bool) -> Any:
+    """Return a function that computes the sums of a tile.
+
+    The arguments are (packed, layer_step, row_step, phase_step, weights, factors, begin, dst, dst_step, to, left).
+    begin, to: the numbers of its first element in `packed` and `dst`. left: the columns from there on. factors: the
+    weights, if they stay in registers.
+    """
+    num_rows, lanes = form.rows, form.lanes
+    Row, Stored = vector(arithmetic_of(form.data_type), lanes), vector(form.result, lanes)
+    add = (_written_out if prod(form.kernel) <= _MOST_PLACES else _by_loops)(form, vectors, stays)
+
+    @inlined
+    def tile(
+        packed: int, layer_step: int, row_step: int, phase_step: int, weights: int, factors: int, begin: int, dst: int,
+        dst_step: int, to: int, left: int,
+    ) -> None:  # fmt: skip
+        found, last = Row.array_on_stack(num_rows * vectors), (vectors - 1) * lanes
+        for number in unrolled(range(num_rows * vectors)):
+            found[number] = Row.splat(-0.0)
+        add(packed, layer_step, row_step, phase_step, weights, factors, begin, found)
+        for number in unrolled(range(vectors - 1)):
+            for row in unrolled(range(num_rows)):
+                store(dst, to + dst_step * row + number * lanes, convert(Stored, found[row * vectors + number]))
+        if left >= vectors * lanes:
+            for row in unrolled(range(num_rows)):
+                store(dst, to + dst_step * row + last, convert(Stored, found[row * vectors + vectors - 1]))
+        else:
+            used = lanes_below(left, lanes, (vectors - 1) * lanes)
+            for row in unrolled(range(num_rows)):
+                store(dst, to + dst_step * row + last, convert(Stored, found[row * vectors + vectors - 1]), used)
+
+    return tile
+
+
+def _written_out(form: SumsForm, vectors: int, stays: bool) -> Any:
+    """Return a function that adds the products of a tile to `found`, with code for each place of a window.
+
+    The arguments are (packed, layer_step, row_step, phase_step, weights, factors, begin, found).
+    """
+    lanes, (layers, height, width) = form.lanes, form.kernel
+    (_, row_stride, stride), (_, dilation, step) = form.strides, form.dilations
+    Row, Numbers = vector(arithmetic_of(form.data_type), lanes), elements(arithmetic_of(form.data_type))
+    reads = []
+    for layer, line in product(range(layers), range((form.rows - 1) * row_stride + (height - 1) * dilation + 1)):
+        users = [
+            (row, (line - row * row_stride) // dilation)
+            for row in range(form.rows)
+            if 0 <= line - row * row_stride <= (height - 1) * dilation and (line - row * row_stride) % dilation == 0
+        ]
+        for column in range(width if users else 0):
+            of_column, phase = divmod(column * step, stride)
+            places = tuple((row, (layer * height + of_window) * width + column) for row, of_window in users)
+            reads.append((layer, line, of_column, phase, places))
+    known_reads = tuple(reads)
+
+    @inlined
+    def add(
+        packed: int, layer_step: int, row_step: int, phase_step: int, weights: int, factors: AnyPointer, begin: int,
+        found: AnyPointer,
+    ) -> None:  # fmt: skip
+        read = Row.array_on_stack(vectors)
+        for layer, line, column, phase, places in unrolled(known_reads):
+            source = Numbers.at(packed)[begin + layer_step * layer + row_step * line + phase_step * phase :]
+            for number in unrolled(range(vectors)):
+                read[number] = load(Row, source, column + number * lanes)
+            for row, place in unrolled(places):
+                factor = factors[place] if stays else Row.splat(Numbers.at(weights)[place])
+                for number in unrolled(range(vectors)):
+                    found[row * vectors + number] = fma(read[number], factor, found[row * vectors + number])
+
+    return add
+
+
+def _by_loops(form: SumsForm, vectors: int, stays: bool) -> Any:
+    """Return the same function with loops over the places."""
+    num_rows, lanes, (layers, height, width) = form.rows, form.lanes, form.kernel
+    (_, row_stride, stride), (_, dilation, step) = form.strides, form.dilations
+    Row, Numbers = vector(arithmetic_of(form.data_type), lanes), elements(arithmetic_of(form.data_type))
+
+    @inlined
+    def add(
+        packed: int, layer_step: int, row_step: int, phase_step: int, weights: int, factors: int, begin: int,
+        found: AnyPointer,
+    ) -> None:  # fmt: skip
+        for layer in range(layers):
+            for window_row in range(height):
+                line = begin + layer * layer_step + window_row * dilation * row_step
+                for column in range(width):
+                    place = line + column * step // stride + column * step % stride * phase_step
+                    factor = Row.splat(Numbers.at(weights)[(layer * height + window_row) * width + column])
+                    for row in unrolled(range(num_rows)):
+                        for number in unrolled(range(vectors)):
+                            x = load(Row, packed, place + row_step * (row * row_stride) + number * lanes)
+                            found[row * vectors + number] = fma(x, factor, found[row * vectors + number])
+
+    return add

@@ -168,7 +168,7 @@ def planes_task(form: SumsForm, maps: bool) -> int:
     load, store = loader(data_type), storer(wide)
     are_apart, finish = _mapping(size_of_result) if maps else _writing(size, size_of_result)
 
-    def sum_planes(launch: ProductLaunch, begin, end):
+    def sum_planes(launch: ProductLaunch, begin: int, end: int) -> None:
         product = launch.product
         words, filters = _PlaneParts.at(product.planes), product.m
         groups, blocks = words.groups, words.blocks
@@ -245,7 +245,7 @@ def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
     """
 
     @jit
-    def are_apart(launch: ProductLaunch):
+    def are_apart(launch: ProductLaunch) -> bool:
         settings = State.at(launch.state).settings
         product = launch.product
         words, planes = _PlaneParts.at(product.planes), product.num_batches
@@ -257,7 +257,7 @@ def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
         return num_bytes > settings.tiles_from[kind_of_work(num_bytes, written)]
 
     @jit
-    def finish(launch, plane, of_filter, first, count, values, dst):
+    def finish(launch: int, plane: int, of_filter: int, first: int, count: int, values: int, dst: int) -> None:
         if values != dst:
             stream_row(dst, values, count * size_of_result)
 
@@ -271,11 +271,13 @@ def _mapping(size_of_result: int) -> tuple[Any, Any]:
     """
 
     @jit
-    def are_apart(launch: ProductLaunch):
+    def are_apart(launch: ProductLaunch) -> bool:
         return launch.apart != 0
 
     @jit
-    def finish(launch: ProductLaunch, plane, of_filter, first, count, values, dst):
+    def finish(
+        launch: ProductLaunch, plane: int, of_filter: int, first: int, count: int, values: int, dst: int
+    ) -> None:
         if launch.map != 0:
             block, product = ProductBlock.on_stack(), launch.product
             block.batch = plane

@@ -5,12 +5,29 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+from ep.common.functor.math_library import Scalar
+from ep.common.native.emitted import emitted
+from ep.cpu.compile import vectors
 from ep.cpu.compile.jit import jit, separate
-from ep.cpu.compile.memory import loader, storer
+from ep.cpu.compile.memory import loaded_type, loader, storer
 from ep.cpu.engine.product.mapped import map_block, map_elements
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.types import arithmetic_of
 from ep.include.data_type import DataType
+
+
+@jit
+def _rounded_sum(x: Scalar, y: Scalar, z: Scalar) -> Scalar:
+    return x * y + z
+
+
+@cache
+def _fma(arithmetic: DataType) -> Any:
+    """Return the function x y + z, which is rounded once for real numbers."""
+    if arithmetic.dtype.kind == "c":
+        return _rounded_sum
+    kind = loaded_type(arithmetic, wide=False)
+    return emitted(kind, x=kind, y=kind, z=kind)(vectors.fma)
 
 
 @cache
@@ -20,10 +37,10 @@ def results_writer(data_type: DataType) -> Any:
     In a launch with a map, complete sums are mapped. step: sums from row to row.
     """
     load, store, arithmetic = loader(data_type), storer(data_type), arithmetic_of(data_type)
-    load_wide, store_wide = loader(arithmetic), storer(arithmetic)
+    load_wide, store_wide, fma = loader(arithmetic), storer(arithmetic), _fma(arithmetic)
 
     @separate
-    def write(launch: ProductLaunch, block: ProductBlock, sums, step, c):
+    def write(launch: ProductLaunch, block: ProductBlock, sums: int, step: int, c: int) -> None:
         n = launch.product.n
         alpha = load(launch.alpha, 0)
         beta = load(launch.beta, 0)
@@ -40,7 +57,7 @@ def results_writer(data_type: DataType) -> Any:
                 elif beta == 0:
                     store(c, place, alpha * total)
                 else:
-                    store(c, place, alpha * total + beta * load(c, place))
+                    store(c, place, fma(alpha, total, beta * load(c, place)))
         if maps:
             map_block(launch, block, c, n, 0, rows)
 
@@ -54,10 +71,10 @@ def results_merger(data_type: DataType) -> Any:
     In a launch with a map, the totals are mapped; if they are not in c, they replace the first part.
     """
     load, store, arithmetic = loader(data_type), storer(data_type), arithmetic_of(data_type)
-    load_wide, store_wide = loader(arithmetic), storer(arithmetic)
+    load_wide, store_wide, fma = loader(arithmetic), storer(arithmetic), _fma(arithmetic)
 
     @jit
-    def merge(launch: ProductLaunch, begin, end):
+    def merge(launch: ProductLaunch, begin: int, end: int) -> None:
         words, partials = launch.product, launch.partials
         c, parts = launch.c, words.depth_parts
         alpha = load(launch.alpha, 0)
@@ -73,7 +90,7 @@ def results_merger(data_type: DataType) -> Any:
             elif beta == 0:
                 store(c, place, alpha * total)
             else:
-                store(c, place, alpha * total + beta * load(c, place))
+                store(c, place, fma(alpha, total, beta * load(c, place)))
         if maps:
             map_elements(launch, partials if apart else c, begin, end)
 
@@ -86,7 +103,7 @@ def results_narrower(data_type: DataType) -> Any:
     store, load_wide = storer(data_type), loader(arithmetic_of(data_type))
 
     @separate
-    def narrow(c, c_step, sums, rows, columns):
+    def narrow(c: int, c_step: int, sums: int, rows: int, columns: int) -> None:
         for row in range(rows):
             for column in range(columns):
                 store(c, row * c_step + column, load_wide(sums, row * columns + column))

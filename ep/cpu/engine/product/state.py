@@ -7,7 +7,7 @@ from typing import Final
 from ep.common.native.fields import Int64, address, addresses, pointer, record, word, words
 from ep.common.native.record import Record
 from ep.cpu.engine.loop_nest import adjacent
-from ep.cpu.engine.product.parts import STRIPS, WAYS
+from ep.cpu.engine.product.parts import NUM_LOW, STRIPS, WAYS
 from ep.cpu.shared.state import State
 from ep.include.primitive.primitive import kMaxNumDims
 from ep.include.primitive.structure import kMaxOperands
@@ -20,9 +20,9 @@ class ProductState(State):
     transpose_b = word()
     lanes = word()  # of a tile's vector
     tile_columns = word()
-    low_rows = word()  # the most rows of a block that is computed in low strips; 0 if there are none
+    low_rows = word()  # the most rows of a matrix that is computed in low strips; 0 if there are none
     narrows = word()  # whether c has fewer bits than the sums
-    parts = addresses(len(WAYS) + len(STRIPS) + 1)  # the address of each part; 0 until a launch needs it
+    parts = addresses(len(WAYS) + len(STRIPS) + NUM_LOW)  # the address of each part; 0 until a launch needs it
     paired = addresses(len(STRIPS))  # the same for strips of pairs
     has = word()  # the bits of the parts that the state has
     lacks = word()  # the bits of those that launches have needed in addition

@@ -9,6 +9,7 @@ from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader
+from ep.cpu.engine.product.parts import low_columns
 from ep.cpu.engine.product.shape import VECTORS, lanes_of, rows_of, tile_shape
 from ep.cpu.engine.product.tile import SLOW, tile_multiplier
 from ep.include.data_type import DataType
@@ -20,7 +21,7 @@ _NUM_WORDS: Final = 14
 
 
 @jit
-def strip_for(strips: Int64, columns, lanes):
+def strip_for(strips: Int64, columns: int, lanes: int) -> int:
     """Return the address of the task for a strip of so many columns. strips: that of the addresses, by vectors."""
     return strips[2 if columns > 2 * lanes else 1 if columns > lanes else 0]
 
@@ -41,7 +42,10 @@ def strip_task(arithmetic: DataType, vectors: int, *, paired: bool = False) -> i
     tile, low_tile = (tile_multiplier(arithmetic, count, vectors, lanes, paired=paired) for count in (rows, few))
     packed_tile = tile_multiplier(arithmetic, packed_rows, vectors, lanes, packed=width, paired=paired)
 
-    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
+    def multiply(
+        k: int, a: int, a_row: int, a_step: int, b: int, b_step: int, c: int, c_step: int, num_rows: int,
+        num_columns: int, alpha: int, adds: int, later: int, later_step: int,
+    ) -> None:  # fmt: skip
         factor = load(alpha, 0)
         apart, step = (a_row, a_step) if a_step else (k, packed_rows)
         packed, slow, later_tile = a_step == 0 and b_step == width, 0, _LINE
@@ -82,15 +86,19 @@ def strip_task(arithmetic: DataType, vectors: int, *, paired: bool = False) -> i
 
 
 @cache
-def low_strip_task(arithmetic: DataType) -> int:
-    """Return the task of `strip_task` for at most half of the rows of a tile, twice its columns, and operands in place.
+def low_strip_task(arithmetic: DataType, rows: int) -> int:
+    """Return the task of `strip_task` for `rows` rows, which fill no tile, by `low_columns` columns in place.
 
-    Strips of few rows are bound by reading b, and every row of b is read in longer runs.
+    Strips of few rows are bound by reading b, and every row of b is read in longer runs than with a tile's columns.
     """
-    size, load = arithmetic.itemsize, loader(arithmetic)
-    multiply_tile = tile_multiplier(arithmetic, tile_shape().rows // 2, 2 * VECTORS, lanes_of(arithmetic))
+    size, load, lanes = arithmetic.itemsize, loader(arithmetic), lanes_of(arithmetic)
+    columns = low_columns(rows, lanes, VECTORS * lanes, tile_shape().rows - 1)
+    multiply_tile = tile_multiplier(arithmetic, rows, columns // lanes, lanes)
 
-    def multiply(k, a, a_row, a_step, b, b_step, c, c_step, num_rows, num_columns, alpha, adds, later, later_step):
+    def multiply(
+        k: int, a: int, a_row: int, a_step: int, b: int, b_step: int, c: int, c_step: int, num_rows: int,
+        num_columns: int, alpha: int, adds: int, later: int, later_step: int,
+    ) -> None:  # fmt: skip
         factor = load(alpha, 0)
         for first in range(0, k, SUMMED):
             length, adds_now = min(SUMMED, k - first), adds | (first > 0)
@@ -100,4 +108,4 @@ def low_strip_task(arithmetic: DataType) -> int:
                 *(num_rows, num_columns, factor, adds_now, fetched, later_step, 0),
             )
 
-    return compile_task(f"product.low_strip.{arithmetic.name}", multiply, _NUM_WORDS)
+    return compile_task(f"product.low_strip.{arithmetic.name}.{rows}", multiply, _NUM_WORDS)

@@ -8,6 +8,7 @@ from typing import Any
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, release, storer
+from ep.cpu.engine.product.byte_tiles import group, multiplies_bytes
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.results import results_merger
@@ -29,11 +30,13 @@ def product_task(types: Types) -> int:
     """
     data_type = types.c
     full_unit = 1 if data_type in COMPLEXES else block_columns(data_type)
+    if multiplies_bytes(types):
+        full_unit = group().columns
     scale, load, merge = _scaler(data_type), loader(data_type), results_merger(data_type)
     size_a, size_b, size = (one.itemsize for one in types)
     wide, map_zeros = types.arithmetic.itemsize, _zeros_mapper(data_type)
 
-    def product(launch: ProductLaunch, begin, end):
+    def product(launch: ProductLaunch, begin: int, end: int) -> None:
         words, c = launch.product, launch.c
         m, n, k = words.m, words.n, words.k
         alpha, beta = launch.alpha, launch.beta
@@ -71,7 +74,7 @@ def _scaler(data_type: DataType) -> Any:
     load, store = loader(data_type), storer(data_type)
 
     @jit
-    def scale(c, rows, columns, ldc, beta):
+    def scale(c: int, rows: int, columns: int, ldc: int, beta: int) -> None:
         factor = load(beta, 0)
         for row in range(rows):
             for place in range(row * ldc, row * ldc + columns):
@@ -89,7 +92,7 @@ def _zeros_mapper(data_type: DataType) -> Any:
     store_wide, wide = storer(arithmetic), arithmetic.itemsize
 
     @separate
-    def map_zeros(launch, block, rows, columns):
+    def map_zeros(launch: ProductLaunch, block: int, rows: int, columns: int) -> None:
         zeros = allocate_for(launch, rows * columns * wide)
         if zeros == 0:
             return

@@ -5,34 +5,28 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
+from ep.common.functor.math_library import Scalar
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer, Int64
+from ep.cpu.compile.jit import inlined
 from ep.cpu.compile.target import multiplies_words
-from ep.cpu.compile.vectors import (
-    BYTE,
-    INT,
-    L1_CACHE,
-    L2_CACHE,
-    NUMBERS,
-    WORD,
-    add_by_halves,
+from ep.cpu.compile.vector import (
     add_pairs,
-    counted,
-    counted_whole,
+    all_lanes,
+    bitcast,
+    elements,
     fma,
     lanes_below,
-    least,
     load,
-    multiply,
-    splat,
+    mask,
+    shuffle,
     store,
-    with_crossed,
+    vector,
 )
-from ep.cpu.lines.fetch import fetch_constant
+from ep.cpu.compile.vectors import L1_CACHE, L2_CACHE
+from ep.cpu.lines.fetch import constant_fetch
 from ep.include.data_type import DataType
 
-_AHEAD: Final = 16  # prefetch distance in rows of b
 _STEPS: Final = 4  # steps per turn of a tile of packed operands
 
 SLOW: Final = 2
@@ -55,8 +49,8 @@ def tile_multiplier(
     a: its elements are a_row apart from row to row, and a_step along k. b: `[k, vectors * lanes]`, with b_step elements
         from row to row; c_step is the same for c. adds: 1 to add the product to c, 0 to overwrite c. later: the address
         of data that later tiles read. If slow is less than SLOW, these are rows of b, later_step bytes apart: one is
-        prefetched into L2 every 2 ** slow steps along k, and the next rows of this tile's b into L1. Otherwise, every
-        step prefetches one line into L2, later_step bytes after the line of the step before.
+        prefetched into L2 every 2 ** slow steps along k. Otherwise, every step prefetches one line into L2, later_step
+        bytes after the line of the step before.
     packed: the numbers of a row of b if a and b are packed, else 0. If they are, all rows are computed, strides are
         constants, and only c is prefetched, since a and b are contiguous.
     paired: whether an element of a and b is a pair of numbers of 16 bits; k is the number of pairs then.
@@ -64,131 +58,157 @@ def tile_multiplier(
     Integers of 64 bits are multiplied by halves where no instruction multiplies them: a sum is two vectors then. The
     tile is computed a few columns after the other, so that registers hold them.
     """
-    real, width = NUMBERS[data_type], vectors * lanes * data_type.itemsize
-    halved = real == WORD and not multiplies_words()
-    add_product = add_pairs if paired else fma
+    Row, Numbers, Masks, width = vector(data_type, lanes), elements(data_type), mask(lanes), vectors * lanes
+    halved = data_type is DataType.kUInt64 and not multiplies_words()
     at_once = max(_HALVED_SUMS // rows, 1) if halved else vectors
-    vector = ir.VectorType(real, lanes)
+    adders = []
+    for first in range(0, vectors, at_once):
+        places = range(first, min(first + at_once, vectors))
+        adders.append(_adder(data_type, rows, vectors, lanes, packed, places, halved, paired))
+    summed, overwrite, add = tuple(adders), *(_writer(data_type, rows, vectors, lanes, adds) for adds in (False, True))
+    fetch_tile = tile_fetch(data_type, rows, width)
 
-    @emitted(alpha=data_type.dtype.name)
+    @inlined
     def multiply_tile(
-        builder: Any,
-        k: Any,
-        a: Any,
-        a_row: Any,
-        a_step: Any,
-        b: Any,
-        b_step: Any,
-        c: Any,
-        c_step: Any,
-        num_rows: Any,
-        num_columns: Any,
-        alpha: Any,
-        adds: Any,
-        later: Any,
-        later_step: Any,
-        slow: Any,
-    ) -> None:
-        a, b, c = (builder.inttoptr(one, real.as_pointer()) for one in (a, b, c))
+        k: int, a: int, a_row: int, a_step: int, b: int, b_step: int, c: int, c_step: int, num_rows: int,
+        num_columns: int, alpha: Scalar, adds: int, later: int, later_step: int, slow: int,
+    ) -> None:  # fmt: skip
+        factors, sums = Int64.array_on_stack(rows), Row.array_on_stack(rows * vectors)
+        used, every = Masks.array_on_stack(vectors), Masks.array_on_stack(vectors)
         if packed:
-            num_rows, a_row, a_step, b_step = WORD(rows), WORD(1), WORD(rows), WORD(packed)
-            prefetch_tile(builder, c, c_step, rows, width)
-        later = builder.inttoptr(later, BYTE.as_pointer())
-        last, a_rows = builder.sub(num_rows, WORD(1)), []
-        for number in range(rows):
-            row = least(builder, WORD(number), last)
-            a_rows.append(builder.gep(a, [builder.mul(row, a_row)]))
-
-        is_few = builder.icmp_signed("<", slow, WORD(SLOW))
-
-        def prefetch_later(index: Any, row: Any) -> None:
-            with builder.if_else(is_few) as (few, many):
-                with few:
-                    ahead = builder.gep(row, [builder.mul(b_step, WORD(_AHEAD))])
-                    much_later = builder.gep(later, [builder.mul(builder.lshr(index, slow), later_step)])
-                    fetch_constant(builder, ahead, width, L1_CACHE)
-                    fetch_constant(builder, much_later, width, L2_CACHE)
-                with many:
-                    fetch_constant(builder, builder.gep(later, [builder.mul(index, later_step)]), 1, L2_CACHE)
-
-        def summed(places: range) -> list[Any]:
-            """Return the sums along k of some vectors of columns, row by row."""
-
-            def step(index: Any, sums: list[Any]) -> list[Any]:
-                row = builder.gep(b, [builder.mul(index, b_step)])
-                if not packed and places[0] == 0:
-                    prefetch_later(index, row)
-                elements = [load(builder, row, vector, WORD(place * lanes)) for place in places]
-                place_in_row, after = builder.mul(index, a_step), []
-                for number in range(rows):
-                    factor = load(builder, a_rows[number], real, place_in_row)
-                    factor = splat(builder, factor, lanes)
-                    for element in elements:
-                        if halved:
-                            after += add_by_halves(builder, factor, element, *sums[len(after) : len(after) + 2])
-                        else:
-                            after.append(add_product(builder, factor, element, sums[len(after)]))
-                return after
-
-            def several(index: Any, sums: list[Any]) -> list[Any]:
-                for number in range(steps):
-                    sums = step(builder.add(index, WORD(number)), sums)
-                return sums
-
-            zeros = [vector(None), ir.VectorType(INT, 2 * lanes)(None)] if halved else [vector(None)]
-            left, sums = WORD(0), zeros * (rows * len(places))
-            # several steps per turn: counting takes as many slots as half of few sums
-            steps = _STEPS if packed else 2 if len(sums) <= FEW_SUMS else 1
-            if steps > 1:
-                left, sums = counted_whole(builder, left, k, steps, sums, several)
-            _, sums = counted(builder, left, k, 1, sums, step)
-            if halved:
-                sums = [with_crossed(builder, *both) for both in zip(sums[::2], sums[1::2], strict=True)]
-            return sums
-
-        columns = [range(first, min(first + at_once, vectors)) for first in range(0, vectors, at_once)]
-        found = [summed(places) for places in columns]
-        sums = [
-            of_places[number * len(places) + k]
-            for number in range(rows)
-            for places, of_places in zip(columns, found, strict=True)
-            for k in range(len(places))
-        ]
-        alpha = splat(builder, alpha, lanes)
-        masks = [lanes_below(builder, num_columns, lanes, place * lanes) for place in range(vectors)]
-        partial = builder.icmp_signed("<", num_columns, WORD(vectors * lanes))
-        ways = [builder.append_basic_block("put") for _ in range(4)]
-        done = builder.append_basic_block("done")
-        switch = builder.switch(builder.or_(adds, builder.shl(builder.zext(partial, WORD), WORD(1))), ways[0])
-        for way, block in enumerate(ways):
-            if way:
-                switch.add_case(WORD(way), block)
-            builder.position_at_end(block)
-            for number in range(rows):
-                row = builder.gep(c, [builder.mul(c_step, WORD(number))])
-                for place in range(vectors):
-                    pointer, total = builder.gep(row, [WORD(place * lanes)]), sums[number * vectors + place]
-                    _put(builder, pointer, total, alpha, bool(way & 1), masks[place] if way & 2 else None)
-                following = builder.append_basic_block("row")
-                builder.cbranch(builder.icmp_signed("<", WORD(number + 1), num_rows), following, done)
-                builder.position_at_end(following)
-            builder.branch(done)
-        builder.position_at_end(done)
+            fetch_tile(c, c_step)
+        for row in unrolled(range(rows)):
+            factors[row] = Numbers.at(a)[row if packed else min(row, num_rows - 1) * a_row :]
+        for add_products in unrolled(summed):
+            add_products(k, factors, a_step, b, b_step, later, later_step, slow, sums)
+        for number in unrolled(range(vectors)):
+            used[number], every[number] = lanes_below(num_columns, lanes, number * lanes), all_lanes(lanes)
+        if num_columns < width:
+            if adds:
+                add(c, c_step, num_rows, alpha, sums, used)
+            else:
+                overwrite(c, c_step, num_rows, alpha, sums, used)
+        elif adds:
+            add(c, c_step, num_rows, alpha, sums, every)
+        else:
+            overwrite(c, c_step, num_rows, alpha, sums, every)
 
     return multiply_tile
 
 
-def prefetch_tile(builder: Any, c: Any, c_step: Any, rows: int, width: int) -> None:
-    """Prefetch the rows of a tile of c, of `width` bytes each, which need not begin at a cache line."""
-    for number in range(rows):
-        row = builder.gep(c, [builder.mul(c_step, WORD(number))])
-        fetch_constant(builder, row, width, L1_CACHE)
+def _adder(
+    data_type: DataType, rows: int, vectors: int, lanes: int, packed: int, places: range, halved: bool, paired: bool
+) -> Any:
+    """Return a function (k, factors, a_step, b, b_step, later, later_step, slow, sums) for some vectors of columns.
+
+    It writes their sums along k. factors: the addresses of the rows of a.
+    """
+    Row, Numbers, Halves = vector(data_type, lanes), elements(data_type), vector(DataType.kUInt32, 2 * lanes)
+    swapped, lower = shuffle(*(lane ^ 1 for lane in range(2 * lanes))), 2**32 - 1
+    add_product, fetch = add_pairs if paired else fma, _later_fetch(vectors * lanes * data_type.itemsize)
+    fetches = not packed and places[0] == 0
+    written = tuple(row * vectors + place for row in range(rows) for place in places)
+    # several steps per turn: counting takes as many slots as half of few sums
+    steps = _STEPS if packed else 2 if len(written) * (2 if halved else 1) <= FEW_SUMS else 1
+
+    @inlined
+    def step(
+        index: int, factors: AnyPointer, a_step: int, b: int, b_step: int, later: int, later_step: int, slow: int,
+        sums: AnyPointer, crossed: AnyPointer,
+    ) -> None:  # fmt: skip
+        from_b, of_b = Numbers.at(b)[index * (packed if packed else b_step) :], Row.array_on_stack(vectors)
+        if fetches:
+            fetch(index, later, later_step, slow)
+        for place in unrolled(places):
+            of_b[place] = load(Row, from_b, place * lanes)
+        for row in unrolled(range(rows)):
+            factor = Row.splat(Numbers.at(factors[row])[index * (rows if packed else a_step)])
+            for place in unrolled(places):
+                total = sums[row * vectors + place]
+                if halved:  # the products of lower halves, and of a lower by an upper one, which count for the upper
+                    sums[row * vectors + place] = total + (factor & lower) * (of_b[place] & lower)
+                    product = bitcast(Halves, factor) * swapped(bitcast(Halves, of_b[place]))
+                    crossed[row * vectors + place] = crossed[row * vectors + place] + product
+                else:
+                    sums[row * vectors + place] = add_product(factor, of_b[place], total)
+
+    @inlined
+    def add_products(
+        k: int, factors: int, a_step: int, b: int, b_step: int, later: int, later_step: int, slow: int,
+        sums: AnyPointer,
+    ) -> None:  # fmt: skip
+        crossed, index = Halves.array_on_stack(rows * vectors), 0
+        for number in unrolled(written):
+            sums[number], crossed[number] = Row.zero(), Halves.zero()
+        if steps > 1:
+            while index < k - (steps - 1):
+                for number in unrolled(range(steps)):
+                    step(index + number, factors, a_step, b, b_step, later, later_step, slow, sums, crossed)
+                index += steps
+        while index < k:
+            step(index, factors, a_step, b, b_step, later, later_step, slow, sums, crossed)
+            index += 1
+        if halved:
+            for number in unrolled(written):
+                pairs = bitcast(Row, crossed[number])
+                sums[number] = sums[number] + ((pairs + (pairs >> 32)) << 32)
+
+    return add_products
 
 
-def _put(builder: Any, pointer: Any, total: Any, alpha: Any, adds: bool, mask: Any) -> None:
-    """Write alpha * total, or add it to the values there, in the lanes that the mask includes."""
-    new = multiply(builder, alpha, total)
-    if adds:
-        there = load(builder, pointer, total.type, mask=mask)
-        new = fma(builder, alpha, total, there)
-    store(builder, new, pointer, mask=mask)
+def _later_fetch(width: int) -> Any:
+    """Return a function (index, later, later_step, slow) that prefetches what `tile_multiplier` says.
+
+    width: bytes of a row of b of a tile.
+    """
+    row, line = (constant_fetch(size, L2_CACHE) for size in (width, 1))
+
+    @inlined
+    def fetch(index: int, later: int, later_step: int, slow: int) -> None:
+        if slow < SLOW:
+            row(later + (index >> slow) * later_step)
+        else:
+            line(later + index * later_step)
+
+    return fetch
+
+
+def _writer(data_type: DataType, rows: int, vectors: int, lanes: int, adds: bool) -> Any:
+    """Return a function (c, c_step, num_rows, alpha, sums, used) that writes alpha times the sums, or adds that to c.
+
+    used: a mask for each vector of columns.
+    """
+    Row, Numbers = vector(data_type, lanes), elements(data_type)
+
+    @inlined
+    def write(c: int, c_step: int, num_rows: int, alpha: Scalar, sums: AnyPointer, used: AnyPointer) -> None:
+        factor = Row.splat(alpha)
+        for row in unrolled(range(rows)):
+            if row and row >= num_rows:
+                return
+            to = Numbers.at(c)[row * c_step :]
+            for place in unrolled(range(vectors)):
+                total = sums[row * vectors + place]
+                if adds:
+                    new = fma(factor, total, load(Row, to, place * lanes, used[place]))
+                    store(to, place * lanes, new, used[place])
+                else:
+                    store(to, place * lanes, factor * total, used[place])
+
+    return write
+
+
+@cache
+def tile_fetch(data_type: DataType, rows: int, width: int) -> Any:
+    """Return a function (c, c_step) that prefetches the rows of a tile of c, which may begin anywhere in a cache line.
+
+    width: the elements of a row.
+    """
+    Numbers, fetch = elements(data_type), constant_fetch(width * data_type.itemsize, L1_CACHE)
+
+    @inlined
+    def fetch_tile(c: int, c_step: int) -> None:
+        for row in unrolled(range(rows)):
+            fetch(Numbers.at(c)[row * c_step :])
+
+    return fetch_tile

@@ -12,13 +12,14 @@ from functools import cache
 from math import gcd
 from typing import Any, Final
 
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import column_packer, row_packer
-from ep.cpu.engine.product.parts import LOW, ONE
+from ep.cpu.engine.product.parts import LOW, LOWEST, ONE, low_columns
 from ep.cpu.engine.product.results import results_narrower
 from ep.cpu.engine.product.shape import FEW_STRIPS, VECTORS, lanes_of, tile_shape
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductState
@@ -41,8 +42,11 @@ _FIRST_CACHE: Final = 16384  # bytes of b that stay in L1 while tiles read a and
 _LINE: Final = 64  # bytes
 
 
+_low_columns = jit(low_columns)
+
+
 @jit
-def depth_at_once(length, narrows):
+def depth_at_once(length: int, narrows: int) -> int:
     """Return how much of `length` sums along k is processed at once: so pieces of k, and bits, are the same everywhere.
 
     narrows: whether it is even, as pairs of numbers of 16 bits are whole.
@@ -69,13 +73,13 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
     narrow, one, zero = results_narrower(types.c), *map(arithmetic.dtype.type, (1, 0))
 
     @separate
-    def scale(to, to_step, c, c_step, rows, columns, beta):
+    def scale(to: int, to_step: int, c: int, c_step: int, rows: int, columns: int, beta: Scalar) -> None:
         for row in range(rows):
             for column in range(columns):
                 store_wide(to, row * to_step + column, beta * load(c, row * c_step + column))
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         state, words = launch.state, launch.product
         rows, columns = block.rows, block.columns
         first_row, first_column = block.first_row, block.first_column
@@ -99,8 +103,8 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
         store_wide(factor, 0, alpha)
         depth = depth_at_once(end - begin, narrows)
         height = (min(rows, _HEIGHT) + tile_rows - 1) // tile_rows * tile_rows
-        is_low = rows <= tile_rows // 2
-        packs_a = widens_a or (not is_low and columns > FEW_STRIPS * tile_columns)
+        low_width = _low_columns(m, lanes, tile_columns, state.low_rows)
+        packs_a = widens_a or (low_width == 0 and columns > FEW_STRIPS * tile_columns)
         few, low_step = _FEW, tile_rows if packs_a else a_step
         if has_few_sums:
             few = _FEW_LOW if n * size_b < _PAGE else _FEW_FAR
@@ -147,10 +151,10 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                     while column < columns:
                         left, to_c = columns - column, to_row + column * wide
                         from_b, step_b = b + (b_offset + column * b_column + first * b_step) * size_b, b_step
-                        low_strip = is_low and not packs_b and left >= 2 * tile_columns
+                        low_strip = 0 < low_width <= left
                         is_split = tile_columns < left <= tile_columns + lanes  # one vector alone takes as long as two
                         strip_columns = 2 * lanes if is_split else tile_columns
-                        following = column + (2 * tile_columns if low_strip else strip_columns)
+                        following = column + (low_width if low_strip else strip_columns)
                         packed_strip = packed_b
                         if keeps_b:
                             packed_strip += wide * packed_length * tile_columns * strip_number
@@ -169,8 +173,8 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                                 later = b + (b_offset + columns) * size_b
                         if low_strip:
                             call_task(
-                                *(state.parts[LOW], length, from_a, row_a, low_step, from_b),
-                                *(step_b, to_c, to_step, count, left, factor, adds, later, later_step),
+                                *(state.parts[LOW + rows - LOWEST], length, from_a, row_a, low_step, from_b),
+                                *(step_b, to_c, to_step, count, low_width, factor, adds, later, later_step),
                             )
                             column = following
                             continue
@@ -180,7 +184,7 @@ def block_multiplier(types: Types, *, paired: bool = False) -> Any:
                             if row == 0:
                                 pack_b(1 - transpose_b, from_b, max(b_column, b_step), left, length, packed_strip)
                             from_b, step_b = packed_strip, tile_columns
-                        strip = strip_for(state + 8 * of_strips, left, lanes)
+                        strip = strip_for(Int64.at(state + 8 * of_strips), left, lanes)
                         call_task(
                             *(strip, packed_length, from_a, row_a, step_a, from_b, step_b, to_c, to_step),
                             *(count, left, factor, adds, later, later_step),
@@ -208,7 +212,7 @@ def packer(data_type: DataType, width: int, paired: bool = False) -> Any:
     pack_columns = column_packer(data_type, group, tile_shape().vector_bytes // wide, paired)
 
     @separate
-    def pack(in_rows, src, step, count, k, dst):
+    def pack(in_rows: int, src: int, step: int, count: int, k: int, dst: int) -> None:
         if in_rows:
             pack_rows(src, step, count, k, dst)
         else:

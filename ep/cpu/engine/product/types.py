@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ep.common.stored_types import unit_of
-from ep.cpu.compile.conversion import HALVES, extended, widened
+from ep.cpu.compile.conversion import HALVES
 from ep.include.data_type import DataType
 from ep.include.number_kind import INTEGERS, SUMS
 
@@ -18,13 +18,6 @@ def arithmetic_of(data_type: DataType) -> DataType:
 def is_narrow(data_type: DataType) -> bool:
     """Return whether numbers have fewer bits than the sums of their products: 8 or 16."""
     return data_type.itemsize < arithmetic_of(data_type).itemsize
-
-
-def as_summed(builder: Any, bits: Any, data_type: DataType) -> Any:
-    """Return stored bits as a number of the type in which products are summed."""
-    if data_type in INTEGERS:
-        return extended(builder, bits, data_type, 32)
-    return widened(builder, bits, data_type)
 
 
 class Types(NamedTuple):

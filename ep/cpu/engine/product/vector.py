@@ -10,31 +10,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.jit import jit, separate
+from ep.common.functor.math_library import Scalar
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer
+from ep.cpu.compile.jit import inlined, jit, separate
 from ep.cpu.compile.memory import release, storer
-from ep.cpu.compile.vectors import (
-    NUMBERS,
-    WORD,
-    add,
-    counted,
-    counted_whole,
-    fma,
-    lanes_below,
-    load,
-    splat,
-    store,
-    stored_bits,
-)
+from ep.cpu.compile.vector import Mask, all_lanes, convert, elements, fma, lanes_below, load, mask, store, vector
 from ep.cpu.engine.product.cut import SHORT_ROW_BYTES
 from ep.cpu.engine.product.dots import dots_of_rows
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.packing import plane_packer
+from ep.cpu.engine.product.packing import deinterleaver
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
-from ep.cpu.engine.product.types import Types, arithmetic_of, as_summed, is_narrow
+from ep.cpu.engine.product.types import Types, arithmetic_of, is_narrow
 from ep.cpu.engine.product.walk import offsets
 from ep.include.data_type import DataType
 
@@ -58,7 +46,7 @@ def for_one_row(of_row: Any, of_others: Any) -> Any:
     """Return a function (launch, block, a, b, c) that calls `of_row` if c has one row, else `of_others`."""
 
     @jit
-    def multiply(launch: ProductLaunch, block, a, b, c):
+    def multiply(launch: ProductLaunch, block: int, a: int, b: int, c: int) -> None:
         if launch.product.m == 1:
             of_row(launch, block, a, b, c)
         else:
@@ -75,11 +63,11 @@ def _multiplier(of_matrix: DataType, of_vector: DataType, of_c: DataType) -> Any
         is_narrow(of_vector),
         arithmetic_of(of_c),
     )
-    wide, store_wide, widen = arithmetic.itemsize, storer(arithmetic), plane_packer(of_vector, 1)
+    wide, store_wide, widen = arithmetic.itemsize, storer(arithmetic), deinterleaver(of_vector, 1)
     add_dots, add_columns, write = dots_of_rows(of_matrix), _column_adder(of_matrix), results_writer(of_c)
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         state, words = launch.state, launch.product
         m, n, k = words.m, words.n, words.k
         is_row = m == 1
@@ -128,7 +116,7 @@ def _column_adder(data_type: DataType) -> Any:
     )
 
     @separate
-    def add_rows(matrix, ld, count, vector, rows, sums):
+    def add_rows(matrix: int, ld: int, count: int, vector: int, rows: int, sums: int) -> None:
         if count <= width:
             add_shorter(matrix, ld, count, vector, rows, sums)
             return
@@ -151,65 +139,63 @@ def _column_adder(data_type: DataType) -> Any:
 
 def _short_row_adder(data_type: DataType, arithmetic: DataType, vectors: int) -> Any:
     """Return the same function for rows of at most `vectors` vectors: their sums stay in registers."""
-    width, number, bits = _WIDTH_BYTES // arithmetic.itemsize, NUMBERS[arithmetic], stored_bits(data_type)
-    stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
-    at_once = _SUMS_AT_ONCE // vectors
+    width, at_once = _WIDTH_BYTES // arithmetic.itemsize, _SUMS_AT_ONCE // vectors
+    Stored, Row, Masks = vector(data_type, width), vector(arithmetic, width), mask(width)
+    Elements, Numbers = elements(data_type), elements(arithmetic)
 
-    @emitted()
-    def add_rows(builder: Any, matrix: Any, ld: Any, count: Any, vector: Any, rows: Any, sums: Any) -> None:
-        elements, numbers, totals = (
-            builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
-        )
-        masks = [lanes_below(builder, count, width, place * width) for place in range(vectors)]
+    @inlined
+    def add_row(source: int, factor: Scalar, used: AnyPointer, totals: AnyPointer) -> None:
+        number = Row.splat(factor)
+        for place in unrolled(range(vectors)):
+            x = load(Stored, source, place * width, used[place])
+            totals[place] = fma(convert(Row, x), number, totals[place])
 
-        def several(index: Any, sums: list[Any], number_of: int = at_once) -> list[Any]:
-            after = []
-            for row in range(number_of):
-                place = builder.add(index, WORD(row))
-                source = builder.gep(elements, [builder.mul(place, ld)])
-                factor = splat(builder, load(builder, numbers, number, place), width)
-                for one, mask in enumerate(masks):
-                    part = builder.gep(source, [WORD(one * width)])
-                    x = as_summed(builder, load(builder, part, stored, mask=mask), data_type)
-                    after.append(fma(builder, x, factor, sums[len(after)]))
-            return after
-
-        zeros = [computed(None)] * (vectors * at_once)
-        left, parts = counted_whole(builder, WORD(0), rows, at_once, zeros, several)
-        for place in range(vectors, len(parts)):
-            parts[place % vectors] = add(builder, parts[place % vectors], parts[place])
-        _, parts = counted(builder, left, rows, 1, parts[:vectors], lambda index, sums: several(index, sums, 1))
-        for one, (part, mask) in enumerate(zip(parts, masks, strict=True)):
-            place = builder.gep(totals, [WORD(one * width)])
-            total = add(builder, part, load(builder, place, computed, mask=mask))
-            store(builder, total, place, mask=mask)
+    @inlined
+    def add_rows(matrix: int, ld: int, count: int, weights: int, rows: int, sums: int) -> None:
+        from_rows, factors, row = Elements.at(matrix), Numbers.at(weights), 0
+        used, totals = Masks.array_on_stack(vectors), Row.array_on_stack(vectors * at_once)
+        for place in unrolled(range(vectors)):
+            used[place] = lanes_below(count, width, place * width)
+        for place in unrolled(range(vectors * at_once)):
+            totals[place] = Row.zero()
+        while row < rows - (at_once - 1):
+            for number in unrolled(range(at_once)):
+                add_row(from_rows[(row + number) * ld :], factors[row + number], used, totals[number * vectors :])
+            row += at_once
+        for place in unrolled(range(vectors, vectors * at_once)):
+            totals[place % vectors] += totals[place]
+        while row < rows:
+            add_row(from_rows[row * ld :], factors[row], used, totals)
+            row += 1
+        for place in unrolled(range(vectors)):
+            total = totals[place] + load(Row, sums, place * width, used[place])
+            store(sums, place * width, total, used[place])
 
     return add_rows
 
 
 def _row_adder(data_type: DataType, arithmetic: DataType, rows: int) -> Any:
-    """Return a function (matrix, columns, ld, vector, sums) that adds `rows` rows, each times its own number."""
+    """Return a function (matrix, columns, ld, weights, sums) that adds `rows` rows, each times its own number."""
     width = _WIDTH_BYTES // arithmetic.itemsize
+    Stored, Row = vector(data_type, width), vector(arithmetic, width)
+    Elements, Numbers = elements(data_type), elements(arithmetic)
 
-    @emitted()
-    def add_rows(builder: Any, matrix: Any, columns: Any, ld: Any, vector: Any, sums: Any) -> None:
-        bits, number = stored_bits(data_type), NUMBERS[arithmetic]
-        elements, numbers, totals = (
-            builder.inttoptr(one, kind.as_pointer()) for one, kind in ((matrix, bits), (vector, number), (sums, number))
-        )
-        sources = [builder.gep(elements, [builder.mul(ld, WORD(row))]) for row in range(rows)]
-        factors = [splat(builder, load(builder, numbers, number, WORD(row)), width) for row in range(rows)]
-        stored, computed = ir.VectorType(bits, width), ir.VectorType(number, width)
+    @inlined
+    def add_vector(matrix: int, ld: int, factors: AnyPointer, sums: int, index: int, used: Mask) -> None:
+        total = load(Row, sums, index, used)
+        for row in unrolled(range(rows)):
+            x = load(Stored, Elements.at(matrix)[row * ld :], index, used)
+            total = fma(convert(Row, x), factors[row], total)
+        store(sums, index, total, used)
 
-        def body(index: Any, nothing: Any, mask: Any = None) -> None:
-            place = builder.gep(totals, [index])
-            total = load(builder, place, computed, mask=mask)
-            for source, factor in zip(sources, factors, strict=True):
-                x = load(builder, source, stored, index, mask)
-                total = fma(builder, as_summed(builder, x, data_type), factor, total)
-            store(builder, total, place, mask=mask)
-
-        left, _ = counted_whole(builder, WORD(0), columns, width, [], body)
-        body(left, None, lanes_below(builder, builder.sub(columns, left), width))
+    @inlined
+    def add_rows(matrix: int, columns: int, ld: int, weights: int, sums: int) -> None:
+        factors, index = Row.array_on_stack(rows), 0
+        for row in unrolled(range(rows)):
+            factors[row] = Row.splat(Numbers.at(weights)[row])
+        while index < columns - (width - 1):
+            add_vector(matrix, ld, factors, sums, index, all_lanes(width))
+            index += width
+        add_vector(matrix, ld, factors, sums, index, lanes_below(columns - index, width))
 
     return add_rows

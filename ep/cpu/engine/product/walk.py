@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ep.cpu.compile.jit import jit
-from ep.cpu.engine.product.bands import band_columns
+from ep.cpu.engine.product.bands import Bands, band_columns
 from ep.cpu.engine.product.state import BatchAxes, ProductBlock, ProductLoops
 
 
 @jit
-def offsets(axes: BatchAxes, index):
+def offsets(axes: BatchAxes, index: int) -> tuple[int, int]:
     """Return the offsets of a matrix's operands, in elements of a and of b; axes: the address of BatchAxes."""
     a_offset, b_offset = 0, 0
     for axis in range(axes.num_axes - 1, -1, -1):
@@ -22,14 +22,17 @@ def offsets(axes: BatchAxes, index):
 
 
 @jit
-def _set(block: ProductBlock, batch, part, first_row, first_column, rows, columns, num_terms, k, column):
+def _set(
+    block: ProductBlock, batch: int, part: int, first_row: int, first_column: int, rows: int, columns: int,
+    num_terms: int, k: int, column: int,
+) -> None:  # fmt: skip
     block.batch, block.part, block.first_row, block.first_column = batch, part, first_row, first_column
     block.rows, block.columns, block.partial, block.column_part = rows, columns, 0, column
     block.first_term, block.last_term, block.first, block.last = 0, num_terms, 0, k
 
 
 @jit
-def set_block(block: ProductBlock, product: ProductLoops, piece, unit):
+def set_block(block: ProductBlock, product: ProductLoops, piece: int, unit: int) -> None:
     """Write to `block` the piece of the work with number `piece`, without a place for partial sums.
 
     unit: the first column of the block is a multiple of it, unless blocks are bands.
@@ -49,7 +52,7 @@ def set_block(block: ProductBlock, product: ProductLoops, piece, unit):
     rows = m * (row + 1) // row_parts - first_row
     columns = min(units * (column + 1) // column_parts * unit, n) - first_column
     if product.bands != 0:
-        first_column, columns = band_columns(product.bands, column, column_parts)
+        first_column, columns = band_columns(Bands.at(product.bands), column, column_parts)
     _set(block, batch, part, first_row, first_column, rows, columns, num_terms, k, column)
     longer = max(num_terms, k)
     first, last = longer * part // parts, longer * (part + 1) // parts

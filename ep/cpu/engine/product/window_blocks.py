@@ -45,13 +45,13 @@ def windows_multiplier(types: Types, step: int, near: int, far: int) -> Any:
     pack_a, pack_windows = packer(types.a, tile_rows), windows_packer(types.b, lanes, step)
 
     @jit
-    def piece_length(begin, end, depth, first):
+    def piece_length(begin: int, end: int, depth: int, first: int) -> int:
         """Return the length of the piece of sums that begins at `first`; `depth` of them are processed at once."""
         part = begin + (first - begin) // depth * depth
         return min(SUMMED, min(part + depth, end) - first)
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         words, partial = launch.product, block.partial
         rows, columns = block.rows, block.columns
         first_row, first_column = block.first_row, block.first_column
@@ -59,7 +59,7 @@ def windows_multiplier(types: Types, step: int, near: int, far: int) -> Any:
         n, k = words.n, words.k
         maps = partial == 0 and launch.map != 0
         rounds = partial == 0 and (narrows or (maps and launch.apart != 0))
-        strips = launch.state + 8 * (ProductState.parts + ONE)
+        strips = Int64.at(launch.state + 8 * (ProductState.parts + ONE))
         alpha = Int64.array_on_stack(1)
         store_wide(alpha, 0, load(launch.alpha, 0))
         depth = depth_at_once(end - begin, narrows)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.conversion import widened
-from ep.cpu.compile.jit import separate
-from ep.cpu.compile.vectors import BYTE, L2_CACHE, WORD, counted, every, lanes_below, load, pointer_to, store
-from ep.cpu.engine.product.packing import kinds
+from ep.common.loops import unrolled
+from ep.common.native.fields import Int64
+from ep.cpu.compile.jit import inlined, separate
+from ep.cpu.compile.vector import (
+    Mask,
+    all_lanes,
+    convert,
+    elements,
+    every,
+    lanes_below,
+    load,
+    mask,
+    mask_of_bits,
+    store,
+    vector,
+)
+from ep.cpu.compile.vectors import L2_CACHE
 from ep.cpu.engine.product.shape import VECTORS
 from ep.cpu.engine.product.state import ProductLoops
 from ep.cpu.engine.product.types import arithmetic_of
-from ep.cpu.lines.fetch import fetch_constant
+from ep.cpu.lines.fetch import constant_fetch
 from ep.include.data_type import DataType
 
 _AHEAD: Final = 2  # prefetch distance in strips: each row is in another plane, which no processor prefetches
-_BITS: Final = ir.IntType(32)
 
 
 def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
@@ -34,7 +44,7 @@ def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
     part, padded_part = (_run_packer(data_type, lanes, 1, step, padded=padded) for padded in (False, True))
 
     @separate
-    def pack(product: ProductLoops, src, first_row, first, count, k, dst):
+    def pack(product: ProductLoops, src: int, first_row: int, first: int, count: int, k: int, dst: int) -> None:
         rows = product.window_rows + 8 * first_row
         columns, ends = product.window_columns, product.window_ends
         inside, outside = product.window_inside, product.window_outside
@@ -57,14 +67,19 @@ def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
     return pack
 
 
-def inside_bits(builder: Any, of_row: Any, first_bit: Any, number: int, lanes: int) -> Any:
-    """Return a mask of `lanes` bits of a row, from bit first_bit + number on. of_row: the address of its bits."""
-    byte, bit = divmod(number, 8)
-    address = builder.add(builder.add(of_row, builder.lshr(first_bit, WORD(3))), WORD(byte))
-    shift = builder.add(builder.trunc(builder.and_(first_bit, WORD(7)), _BITS), _BITS(bit))
-    word = builder.load(pointer_to(builder, address, _BITS), align=1)
-    found = builder.trunc(builder.lshr(word, shift), ir.IntType(lanes))
-    return builder.bitcast(found, ir.VectorType(ir.IntType(1), lanes))
+@cache
+def inside_mask(lanes: int) -> Any:
+    """Return a function (bits, first) that returns a mask of `lanes` bits of a row, from bit `first` on.
+
+    bits: the address of the bits of the row.
+    """
+    Words = elements(DataType.kUInt32)
+
+    @inlined
+    def inside(bits: int, first: int) -> Mask:
+        return mask_of_bits(Words.at(bits + (first >> 3))[0] >> (first & 7), lanes)
+
+    return inside
 
 
 def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded: bool) -> Any:
@@ -76,42 +91,32 @@ def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded
     padded: whether some elements are not in src, but 0. inside[i] is the address of a bit for each element of a row,
         set if it is in src; `column` is the number of the first column of dst, of `step` bits each.
     """
-    bits, real = kinds(data_type)
-    stored, width, number_of_loads = ir.VectorType(bits, lanes), VECTORS * lanes, vectors * step
-    several = vectors > 1
-    span_bytes = width * step * data_type.itemsize
+    Stored, width, number_of_loads = vector(data_type, lanes), VECTORS * lanes, vectors * step
+    Row, Masks, several = vector(arithmetic_of(data_type), lanes), mask(lanes), vectors > 1
+    Elements, Numbers = elements(data_type), elements(arithmetic_of(data_type))
+    whole = tuple(several and lanes * (number + 1) <= (width - 1) * step + 1 for number in range(number_of_loads))
+    take, inside_of, span_elements = every(step, 0, lanes), inside_mask(lanes), width * step
+    fetch = constant_fetch(span_elements * data_type.itemsize, L2_CACHE)
 
-    @emitted()
-    def pack(builder: Any, src: Any, rows: Any, inside: Any, column: Any, count: Any, k: Any, dst: Any) -> None:
-        src, dst = pointer_to(builder, src, bits), pointer_to(builder, dst, real)
-        rows, inside = pointer_to(builder, rows, WORD), pointer_to(builder, inside, WORD)
-        first_bit = builder.mul(column, WORD(step))
-        span = builder.add(builder.mul(builder.sub(count, WORD(1)), WORD(step)), WORD(1))
-        read = [lanes_below(builder, span, lanes, lanes * number) for number in range(number_of_loads)]
-        written = None if several else lanes_below(builder, count, lanes)
-
-        def mask_of(number: int, of_row: Any) -> Any:
-            if not padded:
-                is_whole = several and lanes * (number + 1) <= (width - 1) * step + 1
-                return None if is_whole else read[number]
-            return builder.and_(read[number], inside_bits(builder, of_row, first_bit, lanes * number, lanes))
-
-        def row(index: Any, nothing: Any) -> None:
-            source = builder.gep(src, [load(builder, rows, WORD, index, align=8)])
-            target = builder.gep(dst, [builder.mul(index, WORD(width))])
+    @inlined
+    def pack(src: int, rows: Int64, inside: Int64, column: int, count: int, k: int, dst: int) -> None:
+        read, pieces = Masks.array_on_stack(number_of_loads), Stored.array_on_stack(number_of_loads)
+        for number, is_whole in unrolled(enumerate(whole)):
+            read[number] = lanes_below((count - 1) * step + 1, lanes, lanes * number)
+            if is_whole and not padded:
+                read[number] = all_lanes(lanes)
+        written = all_lanes(lanes) if several else lanes_below(count, lanes)
+        for index in range(k):
+            source, target = Elements.at(src)[rows[index] :], Numbers.at(dst)[index * width :]
             if several:
-                later = builder.gep(pointer_to(builder, source, BYTE), [WORD(_AHEAD * span_bytes)])
-                fetch_constant(builder, later, span_bytes, L2_CACHE)
-            of_row = load(builder, inside, WORD, index, align=8) if padded else None
-            pieces = [
-                load(builder, source, stored, WORD(lanes * number), mask_of(number, of_row))
-                for number in range(number_of_loads)
-            ]
-            for number in range(vectors):
-                elements = every(builder, pieces[number * step : (number + 1) * step], 0)
-                value = widened(builder, elements, data_type)
-                store(builder, value, target, WORD(number * lanes), mask=written)
-
-        counted(builder, WORD(0), k, 1, [], row)
+                fetch(source[_AHEAD * span_elements :])
+            for number in unrolled(range(number_of_loads)):
+                used = read[number]
+                if padded:
+                    used = used & inside_of(inside[index], column * step + lanes * number)
+                pieces[number] = load(Stored, source, lanes * number, used)
+            for number in unrolled(range(vectors)):
+                taken = take(*(pieces[number * step + part] for part in unrolled(range(step))))
+                store(target, number * lanes, convert(Row, taken), written)
 
     return pack

@@ -9,36 +9,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.common.native.fields import word
-from ep.common.native.pointer_code import PointerValue
+from ep.common.loops import unrolled
+from ep.common.native.fields import Int64, word
 from ep.common.native.record import Record
-from ep.cpu.compile.conversion import HALVES, widened
-from ep.cpu.compile.jit import jit, separate
+from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.jit import inlined, jit, separate
 from ep.cpu.compile.memory import release
-from ep.cpu.compile.vectors import (
-    REALS,
-    WORD,
-    constant,
-    counted,
-    every,
-    fma,
-    lanes_below,
-    load,
-    pointer_to,
-    splat,
-    store,
-    stored_bits,
-)
+from ep.cpu.compile.vector import convert, elements, every, fma, lanes_below, load, mask, store, vector
 from ep.cpu.engine.product.memory import allocate_for
-from ep.cpu.engine.product.packing import plane_packer
+from ep.cpu.engine.product.packing import deinterleaver
 from ep.cpu.engine.product.results import results_writer
 from ep.cpu.engine.product.shape import tile_shape
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import Types, arithmetic_of
-from ep.cpu.engine.product.window_packing import inside_bits
+from ep.cpu.engine.product.window_packing import inside_mask
 from ep.include.data_type import DataType
 
 _VECTORS: Final = 6  # that are summed at once: as many as masks, and addresses, that registers hold
@@ -56,10 +40,10 @@ def window_row_multiplier(types: Types, step: int) -> Any:
     arithmetic, widens, size_a, size = types.arithmetic, types.a in HALVES, types.a.itemsize, types.b.itemsize
     wide, lanes = arithmetic.itemsize, tile_shape().vector_bytes // arithmetic.itemsize
     inner, padded = (_run_adder(types.b, lanes, step, padded=padded) for padded in (False, True))
-    widen, write = plane_packer(types.a, 1), results_writer(types.c)
+    widen, write = deinterleaver(types.a, 1), results_writer(types.c)
 
     @separate
-    def add(words: ProductLoops, src, first, count, begin, k, weights, sums):
+    def add(words: ProductLoops, src: int, first: int, count: int, begin: int, k: int, weights: int, sums: int) -> None:
         """Write the sums of columns [first, first + count) over rows [begin, begin + k) of b."""
         rows = words.window_rows + 8 * begin
         columns, ends = words.window_columns, words.window_ends
@@ -79,7 +63,7 @@ def window_row_multiplier(types: Types, step: int) -> Any:
                 inner(runs, rows, of_rows, weights, k, to)
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         words, columns = launch.product, block.columns
         begin, end = block.first, block.last
         weights, sums = a + begin * size_a, allocate_for(launch, wide * (columns + (end - begin if widens else 0)))
@@ -102,42 +86,34 @@ def _run_adder(data_type: DataType, lanes: int, step: int, padded: bool) -> Any:
     of an address of bits for each row, which say whether elements are in the array; others are 0, if `padded`. weights,
     sums: in the arithmetic type.
     """
-    bits, real = stored_bits(data_type), REALS[arithmetic_of(data_type)]
-    stored, vector, size = ir.VectorType(bits, lanes), ir.VectorType(real, lanes), data_type.itemsize
+    Stored, Row, Masks = vector(data_type, lanes), vector(arithmetic_of(data_type), lanes), mask(lanes)
+    Elements, Numbers = elements(data_type), elements(arithmetic_of(data_type))
+    take, inside_of = every(step, 0, lanes), inside_mask(lanes)
 
-    @emitted()
-    def add(builder: Any, runs: Any, rows: Any, inside: Any, weights: Any, k: Any, sums: Any) -> None:
-        rows, inside = (pointer_to(builder, one, WORD) for one in (rows, inside))
-        weights, sums = pointer_to(builder, weights, real), pointer_to(builder, sums, real)
-
-        run = PointerValue(builder, _WindowRun, runs)
-        sources, places, counts = zip(
-            *((one.source, one.place, one.count) for one in map(run.__getitem__, range(_VECTORS))), strict=True
-        )
-        spans = [builder.add(builder.mul(builder.sub(one, WORD(1)), WORD(step)), WORD(1)) for one in counts]
-        masks = [[lanes_below(builder, one, lanes, lanes * part) for part in range(step)] for one in spans]
-
-        def row(index: Any, totals: list[Any]) -> list[Any]:
-            at = builder.mul(load(builder, rows, WORD, index, align=8), WORD(size))
-            weight, following = splat(builder, load(builder, weights, real, index), lanes), []
-            of_row = load(builder, inside, WORD, index, align=8) if padded else None
-            for number, total in enumerate(totals):
-                source = pointer_to(builder, builder.add(sources[number], at), bits)
-                read = []
-                for part in range(step):
-                    mask = masks[number][part]
+    @inlined
+    def add(runs: _WindowRun, rows: Int64, inside: Int64, weights: int, k: int, sums: int) -> None:
+        sources, places = Int64.array_on_stack(_VECTORS), Int64.array_on_stack(_VECTORS)
+        totals, used = Row.array_on_stack(_VECTORS), Masks.array_on_stack(_VECTORS * step)
+        parts = Stored.array_on_stack(step)
+        for number in unrolled(range(_VECTORS)):
+            run = runs[number]
+            totals[number], sources[number], places[number] = Row.zero(), run.source, run.place
+            for part in unrolled(range(step)):
+                used[number * step + part] = lanes_below((run.count - 1) * step + 1, lanes, lanes * part)
+        for index in range(k):
+            weight = Row.splat(Numbers.at(weights)[index])
+            for number in unrolled(range(_VECTORS)):
+                source = Elements.at(sources[number])[rows[index] :]
+                for part in unrolled(range(step)):
+                    read = used[number * step + part]
                     if padded:
-                        first_bit = builder.mul(places[number], WORD(step))
-                        mask = builder.and_(mask, inside_bits(builder, of_row, first_bit, lanes * part, lanes))
-                    read.append(load(builder, source, stored, WORD(lanes * part), mask))
-                value = widened(builder, every(builder, read, 0), data_type)
-                following.append(fma(builder, value, weight, total))
-            return following
-
-        _, totals = counted(builder, WORD(0), k, 1, [constant(vector, 0.0)] * _VECTORS, row)
-        first = WORD(0)
-        for total, count in zip(totals, counts, strict=True):
-            store(builder, total, sums, first, mask=lanes_below(builder, count, lanes))
-            first = builder.add(first, count)
+                        read = read & inside_of(inside[index], places[number] * step + lanes * part)
+                    parts[part] = load(Stored, source, lanes * part, read)
+                value = convert(Row, take(*(parts[part] for part in unrolled(range(step)))))
+                totals[number] = fma(value, weight, totals[number])
+        first = 0
+        for number in unrolled(range(_VECTORS)):
+            store(sums, first, totals[number], lanes_below(runs[number].count, lanes))
+            first += runs[number].count
 
     return add

@@ -10,35 +10,21 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.jit import jit, separate
+from ep.common.loops import unrolled
+from ep.common.native.fields import Int64
+from ep.cpu.compile.jit import inlined, jit, separate
 from ep.cpu.compile.memory import loader, release, set_bytes, storer
-from ep.cpu.compile.vectors import (
-    BYTE,
-    L1_CACHE,
-    REALS,
-    WORD,
-    add,
-    counted,
-    fma,
-    least,
-    load,
-    loop,
-    pointer_to,
-    splat,
-    store,
-)
+from ep.cpu.compile.vector import elements, fma, load, store, vector
+from ep.cpu.compile.vectors import L1_CACHE
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.packing import column_packer
 from ep.cpu.engine.product.shape import lanes_of, rows_of
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.strip import SUMMED
-from ep.cpu.engine.product.tile import prefetch_tile
+from ep.cpu.engine.product.tile import tile_fetch
 from ep.cpu.engine.product.tiling import packer
 from ep.cpu.engine.product.walk import offsets
-from ep.cpu.lines.fetch import fetch_constant
+from ep.cpu.lines.fetch import constant_fetch
 from ep.include.data_type import DataType
 
 _LINE: Final = 64  # bytes
@@ -55,7 +41,10 @@ def window_sums_multiplier(data_type: DataType, vectors: int, step: int) -> Any:
     pack, turn, tile = packer(data_type, width), _turner(data_type, lanes), _tile(data_type, vectors, step)
 
     @separate
-    def multiply_strip(words: ProductLoops, first, last, b, first_place, places, strip, sums, sums_step):
+    def multiply_strip(
+        words: ProductLoops, first: int, last: int, b: int, first_place: int, places: int, strip: int, sums: int,
+        sums_step: int,
+    ) -> None:  # fmt: skip
         rows = words.window_rows + 8 * first_place
         columns, ends = words.window_columns, words.window_ends
         for place in range(0, places, tile_rows):
@@ -64,7 +53,7 @@ def window_sums_multiplier(data_type: DataType, vectors: int, step: int) -> Any:
             tile(first, last, b, rows + 8 * place, count, rows + 8 * later, columns, ends, strip, to, sums_step)
 
     @jit
-    def multiply(launch: ProductLaunch, block: ProductBlock, a, b, c):
+    def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
         words, partial = launch.product, block.partial
         rows, places = block.rows, block.columns
         begin, end = block.first, block.last
@@ -104,7 +93,7 @@ def _turner(data_type: DataType, lanes: int) -> Any:
     pack_columns = column_packer(data_type, lanes, lanes)
 
     @separate
-    def turn(src, src_step, rows, columns, dst, dst_step):
+    def turn(src: int, src_step: int, rows: int, columns: int, dst: int, dst_step: int) -> None:
         whole = rows // lanes * lanes
         for row in range(0, whole, lanes):
             pack_columns(src + row * src_step * size, src_step, lanes, columns, dst + row * size, dst_step)
@@ -122,59 +111,41 @@ def _tile(data_type: DataType, vectors: int, step: int) -> Any:
     x: the array. rows: the address of the places of the tile's rows, `num_rows` of which exist. columns, ends: those of
     the product. strip: `[last - first, vectors * lanes]` numbers. sums: the first of the tile's rows, sums_step apart.
     """
-    real, lanes, count = REALS[data_type], lanes_of(data_type), rows_of(vectors)
-    vector, width = ir.VectorType(real, lanes), vectors * lanes
+    lanes, count, width = lanes_of(data_type), rows_of(vectors), vectors * lanes_of(data_type)
+    Row, Numbers = vector(data_type, lanes), elements(data_type)
+    fetch_tile, fetch_line = tile_fetch(data_type, count, width), constant_fetch(1, L1_CACHE)
 
-    @emitted()
+    @inlined
     def add_products(
-        builder: Any,
-        first: Any,
-        last: Any,
-        x: Any,
-        rows: Any,
-        num_rows: Any,
-        later: Any,
-        columns: Any,
-        ends: Any,
-        strip: Any,
-        sums: Any,
-        sums_step: Any,
-    ) -> None:
-        x, strip, sums = (pointer_to(builder, each, real) for each in (x, strip, sums))
-        prefetch_tile(builder, sums, sums_step, count, width * data_type.itemsize)
-        last_row = builder.sub(num_rows, WORD(1))
-        factors = [
-            builder.gep(x, [load(builder, pointer_to(builder, rows, WORD), WORD, least(builder, WORD(row), last_row))])
-            for row in range(count)
-        ]
-
-        later = builder.gep(x, [load(builder, pointer_to(builder, later, WORD), WORD)])
-
-        def add_run(begin: Any, *found: Any) -> list[Any]:
-            """Add the products of windows from `begin` on that are `step` elements apart."""
-            end = least(builder, load(builder, pointer_to(builder, ends, WORD), WORD, begin), last)
-            column = load(builder, pointer_to(builder, columns, WORD), WORD, begin)
-
-            def add_window(number: Any, carried: list[Any]) -> list[Any]:
-                place, *found = carried
-                row = builder.gep(strip, [builder.mul(builder.sub(number, first), WORD(width))])
-                elements = [load(builder, row, vector, WORD(number * lanes)) for number in range(vectors)]
-                fetch_constant(builder, pointer_to(builder, builder.gep(later, [place]), BYTE), 1, L1_CACHE)
-                following = []
-                for tile_row, factor in enumerate(factors):
-                    value = splat(builder, load(builder, factor, real, place), lanes)
-                    for number, element in enumerate(elements):
-                        following.append(fma(builder, value, element, found[tile_row * vectors + number]))
-                return [builder.add(place, WORD(step)), *following]
-
-            _, (_, *found) = counted(builder, begin, end, 1, [column, *found], add_window)
-            return [end, *found]
-
-        _, *found = loop(builder, last, [first, *[vector(None)] * (count * vectors)], add_run)
-        for row in range(count):
-            to = builder.gep(sums, [builder.mul(sums_step, WORD(row))])
-            for number in range(vectors):
-                before = load(builder, to, vector, WORD(number * lanes))
-                store(builder, add(builder, before, found[row * vectors + number]), to, WORD(number * lanes))
+        first: int, last: int, x: int, rows: Int64, num_rows: int, later: Int64, columns: Int64, ends: Int64,
+        strip: int, sums: int, sums_step: int,
+    ) -> None:  # fmt: skip
+        factors, found, of_strip = (
+            Int64.array_on_stack(count),
+            Row.array_on_stack(count * vectors),
+            Row.array_on_stack(vectors),
+        )
+        fetch_tile(sums, sums_step)
+        for row in unrolled(range(count)):
+            factors[row] = Numbers.at(x)[rows[min(row, num_rows - 1)] :]
+            for number in unrolled(range(vectors)):
+                found[row * vectors + number] = Row.zero()
+        ahead, begin = Numbers.at(x)[later[0] :], first
+        while begin < last:
+            end, place = min(ends[begin], last), columns[begin]
+            while begin < end:  # windows that are `step` elements apart
+                for number in unrolled(range(vectors)):
+                    of_strip[number] = load(Row, Numbers.at(strip)[(begin - first) * width :], number * lanes)
+                fetch_line(ahead[place:])
+                for row in unrolled(range(count)):
+                    factor = Row.splat(Numbers.at(factors[row])[place])
+                    for number in unrolled(range(vectors)):
+                        found[row * vectors + number] = fma(factor, of_strip[number], found[row * vectors + number])
+                place += step
+                begin += 1
+        for row in unrolled(range(count)):
+            to = Numbers.at(sums)[row * sums_step :]
+            for number in unrolled(range(vectors)):
+                store(to, number * lanes, load(Row, to, number * lanes) + found[row * vectors + number])
 
     return add_products

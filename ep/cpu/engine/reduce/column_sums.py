@@ -15,7 +15,7 @@ from ep.cpu.engine.map.strided import StridedLoops
 from ep.cpu.engine.reduce.stages import COLUMNS, StageProgram, stages_of
 from ep.cpu.engine.reduce.state import ReduceState
 from ep.cpu.shared.context import StridedContext
-from ep.cpu.shared.state import GRAIN_BYTES
+from ep.cpu.shared.state import GRAIN_BYTES, State
 from ep.cpu.threads.parallel import call_task, run
 
 _MOST_PARTS: Final = 16
@@ -27,7 +27,7 @@ def rows_of_parts(num_rows: int, row_bytes: int) -> int:
     return -(-num_rows // min(max(num_rows * row_bytes // _LEAST_PART, 1), _MOST_PARTS))
 
 
-def _parts(context: StridedContext, begin, end):
+def _parts(context: StridedContext, begin: int, end: int) -> None:
     """Take the rows of some parts through the stages."""
     program = StageProgram.at(StridedLoops.at(context.plan).program)
     rows, num_rows = program.part_rows, program.num_rows
@@ -50,7 +50,7 @@ def parts_task() -> int:
     return compile_task("columns.parts", _parts)
 
 
-def _columns(context: StridedContext, begin, end):
+def _columns(context: StridedContext, begin: int, end: int) -> None:
     plan, arrays = StridedLoops.at(context.plan), Int64.at(context.sources[0].data)
     program, all_bytes = StageProgram.at(plan.program), plan.num_bytes
     rows, num_rows = program.part_rows, program.num_rows
@@ -61,7 +61,7 @@ def _columns(context: StridedContext, begin, end):
         return
     context.columns = sums
     grain = max(GRAIN_BYTES * num_parts // all_bytes, 1)
-    run(context.state, program.part_task, context, num_parts, grain)
+    run(State.at(context.state), program.part_task, context, num_parts, grain)
     for number in range(program.num_stages):
         stage = stages_of(program)[number]
         if stage.kind == COLUMNS:

@@ -152,14 +152,14 @@ class _Accumulators:
         lost = tuple(builder.select(self._fresh, constant(each.type, 0.0), each) for each in errors)
         return before + errors, values + lost
 
-    def more(self, carried: Any, reads: list[Any], row: Any) -> Any:
+    def more(self, carried: Any, reads: list[Any], row: Any) -> Sequence[Any]:
         """Fold rows from `row` on, which have been read, into the carried state."""
         part, rest = (self.fold.first(reads[0]), reads[1:]) if self.apart else (carried, reads)
         for first in range(0, len(rest), 2):
             part = self.fold.more(part, *rest[first : first + 2])
         return self.merged(carried, part, row) if self.apart else part
 
-    def merged(self, carried: Any, part: Any, row: Any) -> Any:
+    def merged(self, carried: Any, part: Any, row: Any) -> Sequence[Any]:
         """Merge rows from `row` on, which were folded separately, into the carried state."""
         builder, of, found = self._builder, self._of, self.fold.values(part)
         if of.compensated:

@@ -59,12 +59,12 @@ def _compute(
     context: ComputedSegments,
     picked: FoundRows,
     found: FoundRows,
-    start,
-    place,
-    skip,
-    count,
-    tile,
-):
+    start: int,
+    place: int,
+    skip: int,
+    count: int,
+    tile: int,
+) -> int:
     """Compute `count` elements of each of some rows that were found, `start` rows before; return their number."""
     itemsize, row_bytes = context.itemsize, context.row_bytes
     inner, task = row_bytes // itemsize, context.map
@@ -86,7 +86,7 @@ def _compute(
     return some
 
 
-def _walk(context: ComputedSegments, begin, end):
+def _walk(context: ComputedSegments, begin: int, end: int) -> None:
     state, ids, out, zero = context.state, context.ids, context.out, context.offset
     outer, segments, num_ids = context.outer, context.num_segments, context.num_ids
     numbers, row_bytes, itemsize = context.numbers, context.row_bytes, context.itemsize
@@ -129,7 +129,7 @@ def computed_task() -> int:
 
 
 @jit
-def _is_balanced(context: SegmentsContext, parts):
+def _is_balanced(context: SegmentsContext, parts: int) -> int:
     """Return whether no part of the segments has much more than its share of the rows of the first batch."""
     ids, zero, find, memory = context.ids, context.offset, context.state.find, thread_memory()
     found, balanced = FoundRows.at(take(memory, FOUND_BYTES)), True
@@ -147,7 +147,7 @@ def _is_balanced(context: SegmentsContext, parts):
 
 
 @jit
-def sum_computed(state: State, task, context: ComputedSegments, num_bytes):
+def sum_computed(state: State, task: int, context: ComputedSegments, num_bytes: int) -> None:
     """Sum rows as they are computed.
 
     state: that of the launch. num_bytes: those that the launch reads and writes.

@@ -8,38 +8,39 @@ from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.kernel import set_reduction
 from ep.cpu.engine.reduce.plan import TILE_BYTES, ReduceLoops
-from ep.cpu.engine.reduce.state import ReduceContext
+from ep.cpu.engine.reduce.state import ReduceContext, ReduceState
 from ep.cpu.engine.reduce.walk import walk
-from ep.cpu.shared.context import Context
-from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
+from ep.cpu.shared.context import Context, StridedContext
+from ep.cpu.shared.state import GRAIN_BYTES, LaunchState, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.include.data_type import DataType
 from ep.include.primitive.reduce_op import ReduceOp
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes):
+def _launch(context: Context, num_bytes: int, in_place: int, sizes: int) -> int:
     reduction = ReduceContext.on_stack()
-    reduce_context(reduction, context.sources[0].data, context.dst, context.plan, context.state)
-    task = reduction.plan.task
-    return run_reduction(context.state, task if task != 0 else reduction.state.task, reduction, num_bytes)
+    plan, state = ReduceLoops.at(context.plan), ReduceState.at(context.state)
+    reduce_context(reduction, context.sources[0].data, context.dst, plan, state)
+    task = plan.task if plan.task != 0 else state.task
+    return run_reduction(state, task, reduction, num_bytes)
 
 
 @jit
-def reduce_context(reduction: ReduceContext, src, dst, plan, state):
+def reduce_context(reduction: ReduceContext, src: int, dst: int, plan: int, state: int) -> None:
     """Write the context of a walk without partials, whose elements are read."""
     reduction.src = src
     reduction.dst = dst
-    reduction.plan = plan
-    reduction.state = state
+    reduction.plan = ReduceLoops.at(plan)
+    reduction.state = ReduceState.at(state)
     reduction.partials = 0
     reduction.merges = 0
     reduction.map = 0
-    reduction.map_context = 0
+    reduction.map_context = StridedContext.at(0)
 
 
 @jit
-def run_reduction(state, task, reduction: ReduceContext, num_bytes):
+def run_reduction(state: State, task: int, reduction: ReduceContext, num_bytes: int) -> int:
     """Run a task on a context, which reads and writes `num_bytes` bytes; return 0. state: that of the launch."""
     units, segments = reduction.plan.units, reduction.plan.segments
     if num_bytes <= GRAIN_BYTES:

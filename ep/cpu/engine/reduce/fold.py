@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 from llvmlite import ir
@@ -72,7 +73,7 @@ class Fold:
         count = read[0].type.count
         return read[0], constant(self._of.vector(count if self._by_lanes or count == 1 else count // 2), 0.0)
 
-    def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
+    def more(self, carried: Sequence[Any], *reads: tuple[Any, ...]) -> Sequence[Any]:
         """Fold one or two more vectors into the carried state."""
         builder = self._builder
         if self._marks:
@@ -86,7 +87,7 @@ class Fold:
             )
         return carried
 
-    def _marked(self, carried: tuple[Any, ...], *vectors: Any) -> tuple[Any, ...]:
+    def _marked(self, carried: Sequence[Any], *vectors: Any) -> tuple[Any, ...]:
         builder, (value, marks) = self._builder, carried
         sign = ">" if self._of.op is ReduceOp.kMax else "<"
         for vector in vectors:
@@ -139,7 +140,7 @@ class Chain(Fold):
         """Return a chain of one link."""
         return tuple(self._builder.fmul(vector, constant(vector.type, 1 / _SMALLER)) for vector in read)
 
-    def more(self, carried: tuple[Any, ...], *reads: tuple[Any, ...]) -> tuple[Any, ...]:
+    def more(self, carried: Sequence[Any], *reads: tuple[Any, ...]) -> Sequence[Any]:
         """Add one or two links to a chain."""
         for read in reads:
             carried = tuple(

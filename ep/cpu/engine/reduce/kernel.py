@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from ep.common.functor.math_library import MathLibrary
+from ep.common.functor.math_library import MathLibrary, Scalar
 from ep.common.functor.reduction import first_reduction, reduction_of
 from ep.common.native.fields import Float64, Int64
 from ep.common.stored_types import stored_as, unit_of
@@ -73,7 +73,9 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
     words_of_rows, words_of_vectors = _BATCH * VECTOR_BYTES // 8, together * VECTOR_BYTES // 8
 
     @separate
-    def fold_blocks(address, count, total: Int64, error: Float64, fresh, ahead, scale):
+    def fold_blocks(
+        address: int, count: int, total: Int64, error: Float64, fresh: int, ahead: int, scale: float
+    ) -> None:
         """Fold the elements of a row, block by block."""
         value, no_error = Int64.array_on_stack(2), Float64.array_on_stack(2)
         no_error[0] = 0.0
@@ -88,14 +90,16 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
                 merge_values(total, error, value, no_error, parts)
             fresh = False
 
-    def fold_row(address, count, total, error, fresh, scaled):
+    def fold_row(address: int, count: int, total: Int64, error: Float64, fresh: int, scaled: int) -> None:
         fold_blocks(address, count, total, error, fresh != 0, _AHEAD, _SCALE if scaled != 0 else 1.0)
 
     @separate
-    def fold_some(out, vectors, address, stride, num_rows, count, scale):
+    def fold_some(out: int, vectors: int, address: int, stride: int, num_rows: int, count: int, scale: float) -> None:
         fold_rows(out, vectors, address, stride, num_rows, count, max(stride, _AHEAD), scale)
 
-    def fold_apart(address, stride, num_rows, count, total, error, fresh, scaled):
+    def fold_apart(
+        address: int, stride: int, num_rows: int, count: int, total: Int64, error: Float64, fresh: int, scaled: int
+    ) -> None:
         """Fold rows one after the other; the values of a few short rows are computed together, then merged in order."""
         values, vectors = Int64.array_on_stack(words_of_rows), Float64.array_on_stack(words_of_vectors)
         scale, is_new, begin = _SCALE if scaled != 0 else 1.0, fresh != 0, 0
@@ -115,11 +119,13 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
             begin += some
 
     @separate
-    def fetch_ends(last, stride, first, stop):
+    def fetch_ends(last: int, stride: int, first: int, stop: int) -> None:
         for row in range(first, stop):
             line_into_second(last + row * stride)
 
-    def fold_columns(address, stride, num_rows, count, total, error, fresh, far, scaled):
+    def fold_columns(
+        address: int, stride: int, num_rows: int, count: int, total: int, error: int, fresh: int, far: int, scaled: int
+    ) -> None:
         """Fold rows into values of their columns, as many rows at a time as fit well in L1."""
         scale = _SCALE if scaled != 0 else 1.0
         some = max(_NEAR_BYTES // (stride * most_rows), 1) * most_rows
@@ -130,14 +136,18 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
                 fetch_ends(address + count * element_bytes - 1, stride, begin + some, min(begin + 2 * some, num_rows))
             fold_down(total, error, is_new, address + begin * stride, stride, ahead, rows, count, scale)
 
-    def merge(total, error, more, more_error, count):
+    def merge(total: int, error: int, more: int, more_error: int, count: int) -> None:
         merge_values(total, error, more, more_error, count)
 
-    def finish(dst, first, total, error, count, number, scaled, wrong: Int64):
+    def finish(
+        dst: int, first: int, total: int, error: int, count: int, number: int, scaled: int, wrong: Int64
+    ) -> None:
         right = write(dst, first, total, error, count, number, _SCALE if scaled != 0 else 1.0)
         wrong[0] = 0 if right else count
 
-    def reduce_rows(address, stride, length, dst, first, last, number, wrong: Int64):
+    def reduce_rows(
+        address: int, stride: int, length: int, dst: int, first: int, last: int, number: int, wrong: Int64
+    ) -> None:
         values, vectors = Int64.array_on_stack(words_of_rows), Float64.array_on_stack(words_of_vectors)
         some, left = 1 if length > row_block else batch, 0
         for row in range(first, last, some):
@@ -154,7 +164,7 @@ def reduce_tasks(op: ReduceOp, data_type: DataType, part: Part) -> dict[str, int
                 break
         wrong[0] = left
 
-    tasks = [fold_row, fold_apart, fold_columns, merge, finish, reduce_rows]
+    tasks: list[Callable[..., None]] = [fold_row, fold_apart, fold_columns, merge, finish, reduce_rows]
     wanted = [task for task in tasks if task.__name__ in part.value]
     addresses = compile_tasks(f"reduce.{op.name}.{data_type.name}.{part.name.lower()}", *wanted)
     return {task.__name__: address for task, address in zip(wanted, addresses, strict=True)}
@@ -182,11 +192,11 @@ def result_writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
     scaled, compensated, is_complex = may_overflow(op, data_type), of.compensated, of.parts == 2
 
     @jit
-    def is_finite(value):
+    def is_finite(value: Scalar) -> Any:
         return value - value == value - value
 
     @jit
-    def result(dst, place, total, error, index, number, scale):
+    def result(dst: int, place: int, total: int, error: int, index: int, number: int, scale: float) -> Scalar:
         """Return a number of the results, which is number `place` of dst."""
         if scaled and scale != 1.0:
             before = load(dst, place)
@@ -200,7 +210,7 @@ def result_writer(op: ReduceOp, data_type: DataType, of: Lanes) -> Any:
         return value / scale if scaled else value
 
     @jit
-    def write(dst, first, total, error, count, number, scale):
+    def write(dst: int, first: int, total: int, error: int, count: int, number: int, scale: float) -> bool:
         right = True
         for index in range(count):
             if is_complex:

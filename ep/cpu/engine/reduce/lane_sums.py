@@ -1,4 +1,4 @@
-"""Sums of the lanes of vectors, for eight rows at once.
+"""Sums of the lanes of several vectors at once: for rows of reductions, eight of them, and for dot products.
 
 The pass over a row leaves a *record*: one vector of float64, or two, the second with the rounding errors. Adding up the
 lanes of one record takes a core as long as several vectors of elements. So the lanes of eight rows are added up
@@ -7,67 +7,80 @@ together, in the same order for any choice of rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted
-from ep.cpu.compile.vectors import DOUBLE, INT, WORD, constant, lanes_below, load, store, taken
-from ep.cpu.engine.reduce.vectors import two_sum
+from ep.common.loops import unrolled
+from ep.common.native.fields import AnyPointer
+from ep.cpu.compile.jit import inlined
+from ep.cpu.compile.vector import lanes_below, shuffle, store, vector
+from ep.cpu.compile.vector_class import Vector
+from ep.cpu.vector_math.sums import sum_of
+from ep.include.data_type import DataType
 
 LANES: Final = 8
 RECORD_VECTOR: Final = 8 * LANES
 """Bytes of a vector of a record."""
-
-_VECTOR: Final = ir.VectorType(DOUBLE, LANES)
-
-
-def _loaded(builder: Any, record: Any, number: int) -> Any:
-    """Return vector `number` of records."""
-    return load(builder, record, _VECTOR, WORD(LANES * number), align=RECORD_VECTOR)
+Sums: Final = vector(DataType.kDouble, LANES)
+"""The class of the vectors of records."""
 
 
-def keep_sums(builder: Any, record: Any, first: Any, sums: Sequence[Any]) -> None:
-    """Write the vectors of a record if `first`; otherwise add them to the record."""
+@cache
+def record_keeper(exact: bool) -> Any:
+    """Return a function keep(record, first, sums) that writes a record if `first`, and otherwise adds to it.
 
-    def keep(values: Sequence[Any]) -> None:
-        for number, value in enumerate(values):
-            store(builder, value, record, WORD(LANES * number), align=RECORD_VECTOR)
+    exact: whether a record is two vectors. sums: an array of these vectors, which is changed.
+    """
 
-    with builder.if_else(first) as (then, otherwise):
-        with then:
-            keep(sums)
-        with otherwise:
-            before = [_loaded(builder, record, number) for number in range(len(sums))]
-            total, lost = two_sum(builder, before[0], sums[0])
-            keep(
-                [
-                    total,
-                    *(
-                        builder.fadd(builder.fadd(old, new), lost)
-                        for old, new in zip(before[1:], sums[1:], strict=True)
-                    ),
-                ]
-            )
+    @inlined
+    def keep(record: int, first: bool, sums: Vector) -> None:
+        kept = Sums.at(record)
+        if not first:
+            total, lost = sum_of(kept[0], sums[0])
+            sums[0] = total
+            if exact:
+                sums[1] = kept[1] + sums[1] + lost
+        kept[0] = sums[0]
+        if exact:
+            kept[1] = sums[1]
+
+    return keep
 
 
-def _folded(builder: Any, vectors: list[Any]) -> Any:
-    """Return the sums of the lanes of eight vectors, one per lane: neighbours are added, then pairs, then halves."""
-    width = 1
-    while len(vectors) > 1:
-        places = []
-        for lane in range(LANES):
-            block, rest = divmod(lane, 2 * width)
-            places.append(2 * width * block + (rest if rest < width else LANES + rest - width))
-        lower, upper = ([place + skip for place in places] for skip in (0, width))
-        vectors = [
-            builder.fadd(taken(builder, lower, a, b), taken(builder, upper, a, b))
-            for a, b in zip(vectors[::2], vectors[1::2], strict=True)
-        ]
+def _blocks(width: int, lanes: int) -> tuple[Any, Any]:
+    """Return functions of two vectors that take blocks of `width` lanes from both in turn: even ones, odd ones."""
+    places = [divmod(lane, 2 * width) for lane in range(lanes)]
+    even = [2 * width * pair + (lane if lane < width else lanes + lane - width) for pair, lane in places]
+    return shuffle(*even), shuffle(*(lane + width for lane in even))
+
+
+@cache
+def lane_adder(lanes: int, count: int) -> Any:
+    """Return a function add(vectors) that adds up the lanes of `count` vectors, a power of two, which are changed.
+
+    The sums are then the first `count` lanes of the vectors, in order. Neighbours are added first, then pairs of them,
+    and so on, of two vectors each time; if there are fewer vectors than lanes, halves of the last one are.
+    """
+    steps, halves, width = [], [], 1
+    while width < min(lanes, count):
+        steps.append((count // 2 // width, *_blocks(width, lanes)))
         width *= 2
-    return vectors[0]
+    half = lanes // 2
+    while half >= width:
+        halves.append(shuffle(*((lane + half) % lanes for lane in range(lanes))))
+        half //= 2
+    pairs, rest = tuple(steps), tuple(halves)
+
+    @inlined
+    def add(vectors: AnyPointer) -> None:
+        for number, lower, upper in unrolled(pairs):
+            for k in unrolled(range(number)):
+                a, b = vectors[2 * k], vectors[2 * k + 1]
+                vectors[k] = lower(a, b) + upper(a, b)
+        for other in unrolled(rest):
+            vectors[0] = vectors[0] + other(vectors[0])
+
+    return add
 
 
 @cache
@@ -76,16 +89,17 @@ def lane_folder(exact: bool) -> Any:
 
     exact: whether a record is two vectors; otherwise all errors are 0.
     """
-    parts = 2 if exact else 1
+    parts, add = 2 if exact else 1, lane_adder(LANES, LANES)
 
-    @emitted()
-    def fold(builder: Any, records: Any, rows: Any, totals: Any, errors: Any) -> None:
-        mask = lanes_below(builder, builder.trunc(rows, INT), LANES)
-        sums = [
-            _folded(builder, [_loaded(builder, records, parts * row + part) for row in range(LANES)])
-            for part in range(parts)
-        ]
-        for value, address in zip([*sums, constant(_VECTOR, 0.0)], (totals, errors), strict=False):
-            store(builder, value, address, mask=mask, align=8)
+    @inlined
+    def fold(records: int, rows: int, totals: int, errors: int) -> None:
+        kept, sums, used = Sums.at(records), Sums.array_on_stack(LANES), lanes_below(rows, LANES)
+        for part in unrolled(range(parts)):
+            for row in unrolled(range(LANES)):
+                sums[row] = kept[parts * row + part]
+            add(sums)
+            store(totals if part == 0 else errors, 0, sums[0], used)
+        if not exact:
+            store(errors, 0, Sums.zero(), used)
 
     return fold

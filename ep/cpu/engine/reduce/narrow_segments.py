@@ -9,24 +9,17 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final
 
-from ep.common.native.emitted import emitted
-from ep.common.native.fields import word, words
+from ep.common.loops import unrolled
+from ep.common.native.fields import Int64, word, words
 from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.conversion import HALVES, narrowed
-from ep.cpu.compile.jit import jit
+from ep.cpu.compile.conversion import HALVES, arithmetic
+from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.memory import allocate, release, set_bytes
-from ep.cpu.compile.vectors import WORD, counted_at_head, load, store
+from ep.cpu.compile.vector import convert, elements, load, store, vector
 from ep.cpu.engine.move.gather_rows import row_finder
-from ep.cpu.engine.reduce.state import SegmentsContext
-from ep.cpu.engine.reduce.vectors import (
-    VECTOR_BYTES,
-    Lanes,
-    by_width,
-    combined,
-    lanes_in_order,
-    read_values,
-)
+from ep.cpu.engine.reduce.state import SegmentsContext, SegmentState
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.shared.context import Context
 from ep.cpu.shared.state import GRAIN_BYTES
@@ -53,73 +46,6 @@ FOUND_BYTES: Final = (8 * FoundRows.num_words + LINE - 1) & -LINE
 
 
 @cache
-def _adder(data_type: DataType) -> Any:
-    """Return a function add(sums, segments, data, rows, number, count, apart).
-
-    It adds rows[i] of data to segments[i] of sums for i < number. Each row is `count` numbers; those of sums begin
-    `apart` numbers apart. 16-bit floating types are added in float32.
-    """
-    of = lanes_in_order(data_type)
-
-    @emitted()
-    def add_rows(
-        builder: Any, sums: Any, segments: Any, data: Any, rows: Any, number: Any, count: Any, apart: Any
-    ) -> None:
-        def add_all(width: int) -> None:
-            def one_row(place: Any, _: Any) -> None:
-                segment, row = (load(builder, each, WORD, place, align=8) for each in (segments, rows))
-                to, source = builder.mul(segment, apart), builder.mul(row, count)
-
-                def columns(size: int) -> Any:
-                    def add(index: Any, _: Any) -> None:
-                        _add(builder, of, sums, builder.add(to, index), data, builder.add(source, index), size)
-
-                    return add
-
-                if width == 1:  # the only column
-                    columns(1)(WORD(0), None)
-                    return
-                whole = builder.and_(count, WORD(-width))
-                counted_at_head(builder, WORD(0), whole, width, [], columns(width))
-                counted_at_head(builder, whole, count, 1, [], columns(1))
-
-            counted_at_head(builder, WORD(0), number, 1, [], one_row)
-
-        widths = (16, 8, 4, 2, 1)
-        by_width(builder, tuple(width for width in widths if width * of.size <= VECTOR_BYTES), count, add_all)
-
-    return add_rows
-
-
-def _add(builder: Any, of: Lanes, sums: Any, to: Any, data: Any, source: Any, count: int) -> None:
-    """Add `count` numbers of data to numbers of sums."""
-    before = load(builder, sums, of.vector(count), to)
-    store(builder, combined(builder, of, before, read_values(builder, of, data, source, count, None)), sums, to)
-
-
-@cache
-def _narrower(data_type: DataType) -> Any:
-    """Return a function narrow(out, sums, first, last) that rounds sums in float32 to numbers [first, last) of out."""
-    of = lanes_in_order(data_type)
-
-    @emitted()
-    def narrow(builder: Any, out: Any, sums: Any, first: Any, last: Any) -> None:
-        def numbers(width: int) -> Any:
-            def convert(index: Any, _: Any) -> None:
-                value = load(builder, sums, of.vector(width), index)
-                store(builder, narrowed(builder, value, data_type), out, index)
-
-            return convert
-
-        width = VECTOR_BYTES // of.size
-        whole = builder.add(first, builder.and_(builder.sub(last, first), WORD(-width)))
-        counted_at_head(builder, first, whole, width, [], numbers(width))
-        counted_at_head(builder, whole, last, 1, [], numbers(1))
-
-    return narrow
-
-
-@cache
 def finder(ids_type: DataType) -> int:
     """Return the address of the task (ids, begin, end, zero, first, last, found, parts).
 
@@ -128,7 +54,7 @@ def finder(ids_type: DataType) -> int:
     """
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
-    def needed(ids, begin, end, zero, first, last, found: FoundRows, parts):
+    def needed(ids: int, begin: int, end: int, zero: int, first: int, last: int, found: FoundRows, parts: int) -> None:
         low = max(zero + first, 0) if unsigned else zero + first  # an unsigned id is never below 0
         skipped = low - zero - first
         valid, number, outside = max(last - first - skipped, 0), 0, 0
@@ -153,34 +79,64 @@ def finder(ids_type: DataType) -> int:
 
 @cache
 def adder(data_type: DataType) -> int:
-    """Return the address of the task (sums, data, found, count, apart) that adds the rows found by a `finder`."""
-    add_rows = _adder(data_type)
+    """Return the address of the task (sums, data, found, count, apart) that adds the rows found by a `finder`.
 
-    def add(sums, data, found: FoundRows, count, apart):
-        add_rows(sums, found.segments, data, found.rows, found.count, count, apart)
+    Each row is `count` numbers; those of sums begin `apart` numbers apart.
+    """
+    most = VECTOR_BYTES // arithmetic(data_type).itemsize
+    adders = tuple((width, _rows_adder(data_type, width)) for width in (16, 8, 4, 2, 1) if width <= most)
+
+    def add(sums: int, data: int, found: FoundRows, count: int, apart: int) -> None:
+        for width, add_rows in unrolled(adders):
+            if count >= width:
+                add_rows(sums, data, found, count, apart)
+                return
 
     return compile_task(f"segments.add.{data_type.name}", add, num_words=5, light=True)
 
 
+def _rows_adder(data_type: DataType, width: int) -> Any:
+    """Return a function like the task of `adder`, of rows of at least `width` numbers, or of one if width is 1."""
+    real = arithmetic(data_type)
+    Sums, Numbers = elements(real), elements(data_type)
+    steps = tuple((vector(real, lanes), vector(data_type, lanes)) for lanes in sorted({width, 1}, reverse=True))
+
+    @inlined
+    def add_rows(sums: int, data: int, found: FoundRows, count: int, apart: int) -> None:
+        for place in range(found.count):
+            to, source = Sums.at(sums)[found.segments[place] * apart :], Numbers.at(data)[found.rows[place] * count :]
+            index = 0
+            for Row, Stored in unrolled(steps):
+                while index < count - (Row.lanes - 1):
+                    store(to, index, load(Row, to, index) + convert(Row, load(Stored, source, index)))
+                    index += Row.lanes
+
+    return add_rows
+
+
 @cache
 def narrower(data_type: DataType) -> int:
-    """Return the address of the task (out, sums, first, last) that rounds sums of a 16-bit type; 0 for other types."""
+    """Return the address of the task (out, sums, first, last) that rounds sums in float32 to numbers [first, last) of a
+    16-bit type; 0 for other types."""
     if data_type not in HALVES:
         return 0
-    narrow = _narrower(data_type)
+    real = arithmetic(data_type)
+    width = VECTOR_BYTES // real.itemsize
+    Row, Rounded, Sums, Numbers = vector(real, width), vector(data_type, width), elements(real), elements(data_type)
 
-    def numbers(out, sums, first, last):
-        narrow(out, sums, first, last)
+    def narrow(out: int, sums: int, first: int, last: int) -> None:
+        rounded, index = Numbers.at(out), first
+        while index < last - (width - 1):
+            store(rounded, index, convert(Rounded, load(Row, sums, index)))
+            index += width
+        while index < last:
+            rounded[index] = Sums.at(sums)[index]
+            index += 1
 
-    return compile_task(f"segments.narrow.{data_type.name}", numbers, num_words=4, light=True)
+    return compile_task(f"segments.narrow.{data_type.name}", narrow, num_words=4, light=True)
 
 
-def sum_bytes(data_type: DataType) -> int:
-    """Return the bytes of a number while it is added up."""
-    return lanes_in_order(data_type).size
-
-
-def _walk(context: SegmentsContext, begin, end):
+def _walk(context: SegmentsContext, begin: int, end: int) -> None:
     state, ids, data, out, sums = context.state, context.ids, context.data, context.out, context.sums
     outer, segments, num_ids, parts = context.outer, context.num_segments, context.num_ids, context.parts
     numbers, row_bytes = context.numbers, context.row_bytes
@@ -211,21 +167,28 @@ def narrow_task() -> int:
 
 @jit
 def segments_context(
-    segments: SegmentsContext, context: Context, outer, num_segments, numbers, row_bytes, num_ids, offset
-):
+    segments: SegmentsContext,
+    context: Context,
+    outer: int,
+    num_segments: int,
+    numbers: int,
+    row_bytes: int,
+    num_ids: int,
+    offset: int,
+) -> None:
     """Write the context of sums by segments of a launch, before anything is sorted."""
     segments.data = context.sources[0].data
     segments.ids = context.sources[1].data
     segments.out = context.dst
-    segments.state = context.state
+    segments.state = SegmentState.at(context.state)
     segments.outer = outer
     segments.num_segments = num_segments
     segments.numbers = numbers
     segments.row_bytes = row_bytes
     segments.num_ids = num_ids
     segments.offset = offset
-    segments.starts = 0
-    segments.order = 0
+    segments.starts = Int64.at(0)
+    segments.order = Int64.at(0)
     segments.most = 0
     segments.alone = 0
     segments.tiles = 0
@@ -233,7 +196,7 @@ def segments_context(
 
 
 @jit
-def sum_narrow(context: SegmentsContext, batch, work):
+def sum_narrow(context: SegmentsContext, batch: int, work: int) -> int:
     """Sum narrow rows; work: bytes that could be moved in the same time. Return 1 if there is no memory."""
     state, units = context.state, batch * context.outer
     segments, numbers, threads = context.num_segments, context.numbers, state.settings.num_threads

@@ -65,7 +65,7 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
         return counted_at_head(builder, begin, whole, width, first, lambda index, c: fold.more(c, read(index)))[1]
 
     def chain(begin: Any) -> Any:
-        links = fold.first(read(begin))
+        links: Sequence[Any] = fold.first(read(begin))
         for link in range(1, CHAIN):
             links = fold.more(links, read(begin, link * width))
         return links
@@ -73,7 +73,7 @@ def fold_one_row(builder: Any, of: Lanes, width: int, address: Any, total: Any, 
     if of.chained and is_widest:
         chains = builder.and_(total, WORD(-CHAIN * width))
         size = fold.size_of(width)
-        value = [identity(of, of.vector(size))] * (width // size)
+        value: Sequence[Any] = [identity(of, of.vector(size))] * (width // size)
 
         def add(begin: Any, end: Any, links: Callable[[Any], Any], value: Sequence[Any]) -> list[Any]:
             def more(index: Any, carried: list[Any]) -> list[Any]:

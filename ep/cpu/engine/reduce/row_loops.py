@@ -1,111 +1,93 @@
-"""The passes over a row, vector by vector: those that fold it, and the one that maps it."""
+"""The passes over a row, vector by vector: those that fold it, and the one that maps it.
+
+Which lane adds which element depends on the place in the row only, not on its address. On processors with shorter
+registers, a vector occupies several of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any
 
-import numpy as np
-from llvmlite import ir
-
-from ep.common.native.emitted import emitted, numba_type
-from ep.common.native.on_demand import types
-from ep.cpu.compile.conversion import HALVES
-from ep.cpu.compile.packed import Before, Packed
-from ep.cpu.compile.vectors import BIT, DOUBLE, WORD, constant, least
-from ep.cpu.engine.reduce.lane_sums import keep_sums
-from ep.cpu.engine.reduce.vectors import two_sum
+from ep.common.loops import unrolled
+from ep.cpu.compile.conversion import HALVES, arithmetic
+from ep.cpu.compile.jit import inlined
+from ep.cpu.compile.vector import (
+    all_lanes,
+    any_lane,
+    convert,
+    fma,
+    lanes_below,
+    largest_lane,
+    load,
+    lower_half,
+    mask,
+    popcount,
+    select,
+    store,
+    store_nontemporal,
+    upper_half,
+    vector,
+)
+from ep.cpu.compile.vector_class import Mask, Vector
+from ep.cpu.engine.reduce.lane_sums import Sums, record_keeper
 from ep.cpu.lines.ahead import AHEAD_BLOCK, fetch_ahead
-from ep.cpu.vector_math.sets import packed_exponential
+from ep.cpu.vector_math.sets.packed_exponential import HEADROOM, VECTOR_BYTES, power
+from ep.cpu.vector_math.sums import sum_of
 from ep.include.data_type import DataType
 
-_REAL = {False: "float32", True: "float64"}
-_TWO: Final = 2
-_FOUR: Final = 4
+_INFINITY, _NAN = float("inf"), float("nan")
 
 
-def arithmetic(data_type: DataType) -> DataType:
-    """Return the data type that elements are computed in."""
-    return DataType.kFloat if data_type in HALVES else data_type
+def row_class(data_type: DataType) -> Any:
+    """Return the class of the vectors that elements are computed in."""
+    return _vectors(data_type)[1]
 
 
-def _fetching(v: Packed, ahead: Any, at: Any) -> Before:
-    """Return the prefetches before the parts of a row, which an `AheadContext` at address `ahead` asks for; 0 for none.
-
-    at: the number of the row's first element in the task. There are none for rows of less than `AHEAD_BLOCK` elements.
-    """
-
-    def fetch(begin: Any, end: Any) -> None:
-        builder = v.builder
-        with builder.if_then(builder.icmp_unsigned("!=", ahead, WORD(0))):
-            fetch_ahead.write(builder, ahead, builder.add(at, begin), builder.add(at, end))
-
-    return AHEAD_BLOCK, fetch
+def _vectors(data_type: DataType) -> tuple[int, Any, Any]:
+    """Return the elements of a vector, the class of vectors that are computed with, and that of vectors in memory."""
+    real = arithmetic(data_type)
+    width = VECTOR_BYTES // real.itemsize
+    return width, vector(real, width), vector(data_type, width)
 
 
 @cache
 def largest_of(data_type: DataType) -> Any:
     """Return a function largest(src, count): the largest element in the arithmetic type, NaN if any is; count >= 1."""
+    (width, Row, Stored), several = _vectors(data_type), 4
+    Masks = mask(width)
 
-    @emitted(_REAL[data_type is DataType.kDouble])
-    def largest(builder: Any, src: Any, count: Any) -> Any:
-        v = Packed(builder, data_type)
+    @inlined
+    def add(src: int, index: int, used: Mask, maxima: Vector) -> Any:
+        """Compare a vector of elements with the first maxima; return the mask of those that are NaN."""
+        x = select(used, convert(Row, load(Stored, src, index, used)), -_INFINITY)
+        maxima[0] = select(x > maxima[0], x, maxima[0])
+        return x != x
 
-        def larger(a: Any, b: Any) -> Any:
-            return builder.select(builder.fcmp_ordered(">", a, b), a, b)
-
-        def pair(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-            *maxima, nan = carried
-            xs = [v.load(src, i, mask, -np.inf) for i, mask in zip(index, masks, strict=True)]
-            found = [builder.fcmp_unordered("uno", a, b) for a, b in zip(xs[::2], xs[-1::-2], strict=False)]
-            for one in found[: (len(xs) + 1) // 2]:
-                nan = builder.or_(nan, one)
-            maxima = [larger(x, m) for x, m in zip(xs, maxima, strict=False)] + maxima[len(xs) :]
-            return [*maxima, nan]
-
-        unknown = constant(ir.VectorType(BIT, v.count), 0)
-        *maxima, nan = v.row(count, [*[v.constant(-np.inf)] * _FOUR, unknown], pair, _FOUR)
-        value = v.folded(larger(larger(maxima[0], maxima[1]), larger(maxima[2], maxima[3])), larger)
-        lanes = builder.bitcast(nan, ir.IntType(v.count))
-        return builder.select(builder.icmp_unsigned("!=", lanes, lanes.type(0)), constant(v.real, np.nan), value)
+    @inlined
+    def largest(src: int, count: int) -> Any:
+        xs, maxima = Row.array_on_stack(several), Row.array_on_stack(several)
+        unknown, index = Masks.zero(), 0
+        for k in unrolled(range(several)):
+            maxima[k] = Row.splat(-_INFINITY)
+        while index < count - (several * width - 1):
+            for k in unrolled(range(several)):
+                xs[k] = convert(Row, load(Stored, src, index + k * width))
+                maxima[k] = select(xs[k] > maxima[k], xs[k], maxima[k])
+            for k in unrolled(range(0, several, 2)):  # one instruction tests two vectors
+                unknown = unknown | ((xs[k] != xs[k]) | (xs[several - 1 - k] != xs[several - 1 - k]))
+            index += several * width
+        while index < count - (width - 1):
+            unknown = unknown | add(src, index, all_lanes(width), maxima)
+            index += width
+        if index < count:
+            unknown = unknown | add(src, index, lanes_below(count - index, width), maxima)
+        for step in unrolled((1, 2)):
+            for k in unrolled(range(0, several, 2 * step)):
+                maxima[k] = select(maxima[k] > maxima[k + step], maxima[k], maxima[k + step])
+        return largest_lane(select(any_lane(unknown), _NAN, maxima[0]))
 
     return largest
-
-
-class _Sum:
-    """The carried sums of numbers up to 1.5 times 2^HEADROOM.
-
-    exact: whether rounding errors are added up separately. The initial value is so large that the error of each
-        addition is known exactly; the remaining error is far below the last bit.
-    """
-
-    def __init__(self, v: Packed, exact: bool) -> None:
-        self.v, self.exact = v, exact
-        self.begin = 2.0 ** (packed_exponential.HEADROOM + (16 if v.double else 8)) if exact else 0.0
-
-    def initial(self) -> list[Any]:
-        return [self.v.constant(self.begin), *[self.v.constant(0.0)] * self.exact]
-
-    def added(self, carried: Sequence[Any], term: Any) -> list[Any]:
-        builder = self.v.builder
-        total = builder.fadd(carried[0], term)
-        if not self.exact:
-            return [total]
-        lost = builder.fsub(term, builder.fsub(total, carried[0]))
-        return [total, builder.fadd(carried[1], lost)]
-
-    def record(self, carried: Sequence[Any]) -> list[Any]:
-        """Return the vectors of a record (`lane_sums.py`)."""
-        v = self.v
-        total = v.builder.fsub(carried[0], v.constant(self.begin))
-        if v.double:
-            return [total, carried[1]]
-        wide = ir.VectorType(DOUBLE, v.count)
-        total = v.builder.fpext(total, wide)
-        if self.exact:
-            total = v.builder.fadd(total, v.builder.fpext(carried[1], wide))
-        return [v.builder.fadd(*v.halves(total))]
 
 
 @cache
@@ -113,52 +95,90 @@ def power_summer(data_type: DataType, keeps: bool, without_largest: bool) -> Any
     """Return sum(src, out, count, padded, record, first, ahead, at, largest, c, shift, lowest) of a row's powers.
 
     The last four arguments are the numbers of the row. The function writes the sum of the powers of elements to the
-    record, or adds it to the record if not `first`. It returns the number of elements equal to `largest`, and
-    prefetches by `ahead` and `at` (`_fetching`) meanwhile.
+    record, or adds it to the record if not `first`. It returns the number of elements equal to `largest`. Meanwhile it
+    prefetches what the `AheadContext` at `ahead` asks for, unless that is 0 or there are less than `AHEAD_BLOCK`
+    elements; the row's first element is number `at` of the task.
     keeps: whether powers are written to out, in the arithmetic type; if `padded`, in whole vectors.
     without_largest: whether elements equal to `largest` are left out of the sum; otherwise they are not counted.
+
+    Except for 16-bit types, rounding errors are added up separately. The initial sum is so large that the error of each
+    addition is known exactly; the remaining error is far below the last bit.
     """
-    real = _REAL[data_type is DataType.kDouble]
-    narrow = data_type in HALVES
+    (width, Row, Stored), several = _vectors(data_type), 2
+    narrow, double = data_type in HALVES, data_type is DataType.kDouble
+    Wide, power_of, keep = vector(DataType.kDouble, width), power(arithmetic(data_type), narrow), record_keeper(double)
+    initial = 0.0 if narrow else 2.0 ** (HEADROOM + (16 if double else 8))
 
-    @emitted("int64", padded="boolean", first="boolean", largest=real, c=real, shift=real, lowest=real)
+    @inlined
+    def add(src: int, index: int, used: Mask, row: Vector, sums: Vector) -> Any:
+        """Add the powers of a vector of elements; return them, and how many elements are the largest."""
+        x = select(used, convert(Row, load(Stored, src, index, used)), -_INFINITY)
+        powers = power_of(x, row[1], row[2], row[3])
+        term, equal = powers, 0
+        if without_largest:
+            equal = popcount(x == row[0])
+            term = select(x == row[0], 0, powers)
+        total = sums[0] + term
+        if not narrow:
+            sums[1] += term - (total - sums[0])
+        sums[0] = total
+        return powers, equal
+
+    @inlined
     def power_sum(
-        builder: Any, src: Any, out: Any, count: Any, padded: Any, record: Any, first: Any,
-        ahead: Any, at: Any, largest: Any, c: Any, shift: Any, lowest: Any,
-    ) -> Any:  # fmt: skip
-        v = Packed(builder, data_type)
-        largest, *row = map(v.splat, (largest, c, shift, lowest))
-        total = _Sum(v, exact=not narrow)
-
-        def keep(e: Any, index: Any, mask: Any) -> None:
-            if mask is None:
-                v.store(e, out, index, None, arithmetic(data_type))
-                return
-            with builder.if_else(padded) as (then, otherwise):  # processors do not forward part of a stored vector
-                with then:
-                    v.store(e, out, index, None, arithmetic(data_type))
-                with otherwise:
-                    v.store(e, out, index, mask, arithmetic(data_type))
-
-        def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-            for i, mask in zip(index, masks, strict=True):
-                x = v.load(src, i, mask, -np.inf)
-                e = packed_exponential.power(v, x, row, narrow)
-                if keeps:
-                    keep(e, i, mask)
-                *sums, equal = carried
-                if without_largest:
-                    is_largest = builder.fcmp_ordered("==", x, largest)
-                    found = builder.ctpop(builder.bitcast(is_largest, ir.IntType(v.count)))
-                    equal = builder.add(equal, builder.zext(found, WORD))
-                    e = builder.select(is_largest, v.constant(0.0), e)
-                carried = [*total.added(sums, e), equal]
-            return carried
-
-        initial = [*total.initial(), WORD(0)]
-        *sums, equal = v.row(count, initial, vectors, _TWO, before=_fetching(v, ahead, at))
-        keep_sums(builder, record, first, total.record(sums))
-        return equal
+        src: int,
+        out: int,
+        count: int,
+        padded: bool,
+        record: int,
+        first: bool,
+        ahead: int,
+        at: int,
+        largest: float,
+        c: float,
+        shift: float,
+        lowest: float,
+    ) -> int:
+        row, sums, kept = Row.array_on_stack(4), Row.array_on_stack(2), Sums.array_on_stack(2)
+        row[0], row[1], row[2], row[3] = Row.splat(largest), Row.splat(c), Row.splat(shift), Row.splat(lowest)
+        sums[0], sums[1] = Row.splat(initial), Row.zero()
+        index, number = 0, 0
+        for part in range(0, count, AHEAD_BLOCK):
+            end = min(part + AHEAD_BLOCK, count)
+            if ahead != 0 and count >= AHEAD_BLOCK:
+                fetch_ahead(ahead, at + part, at + end)
+            while index < end - (several * width - 1):
+                for k in unrolled(range(several)):
+                    powers, equal = add(src, index + k * width, all_lanes(width), row, sums)
+                    number += equal
+                    if keeps:
+                        store(out, index + k * width, powers)
+                index += several * width
+        while index < count - (width - 1):
+            powers, equal = add(src, index, all_lanes(width), row, sums)
+            number += equal
+            if keeps:
+                store(out, index, powers)
+            index += width
+        if index < count:
+            used = lanes_below(count - index, width)
+            powers, equal = add(src, index, used, row, sums)
+            number += equal
+            if keeps:
+                if padded:  # processors do not forward part of a stored vector
+                    store(out, index, powers)
+                else:
+                    store(out, index, powers, used)
+        total = sums[0] - initial
+        if double:
+            kept[0], kept[1] = total, sums[1]
+        else:
+            wide = convert(Wide, total)
+            if not narrow:
+                wide += convert(Wide, sums[1])
+            kept[0] = lower_half(wide) + upper_half(wide)
+        keep(record, first, kept)
+        return number
 
     return power_sum
 
@@ -170,81 +190,102 @@ def product_summer(data_type: DataType, factors: int) -> Any:
     It writes a record. Four vectors are added in float32, and these sums in float64. For float64 two vectors are added,
     and the rounding errors of adding these sums are kept.
     """
+    (width, Row, Stored), double = _vectors(data_type), data_type is DataType.kDouble
+    several, Wide, keep = 2 if double else 4, vector(DataType.kDouble, width), record_keeper(double)
 
-    @emitted()
-    def sum_of(builder: Any, src0: Any, src1: Any, count: Any, record: Any) -> None:
-        v, sources = Packed(builder, data_type), (src0, src1)[-factors:]
-        zero = constant(ir.VectorType(DOUBLE, v.count), 0.0)
+    def adder(vectors: int) -> Any:
+        @inlined
+        def add(src0: int, src1: int, index: int, used: Mask, sums: Vector) -> None:
+            values = Row.array_on_stack(vectors)
+            for k in unrolled(range(vectors)):
+                values[k] = convert(Row, load(Stored, src1, index + k * width, used))
+                if factors == 2:
+                    factor = convert(Row, load(Stored, src0, index + k * width, used))
+                    values[k] = fma(factor, values[k], values[k - 1]) if k > 0 else factor * values[0]
+                elif k > 0:
+                    values[k] += values[k - 1]
+            value = values[vectors - 1]
+            if double:
+                total, lost = sum_of(sums[0], value)
+                sums[0], sums[1] = total, sums[1] + lost
+            else:
+                sums[0] += convert(Wide, value)
 
-        def vectors(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-            value = None
-            for i, mask in zip(index, masks, strict=True):
-                *factor, x = [v.load(src, i, mask) for src in sources]
-                if value is None:
-                    value = builder.fmul(factor[0], x) if factor else x
-                else:
-                    value = v.fma(factor[0], x, value) if factor else builder.fadd(value, x)
-            if not v.double:
-                return [builder.fadd(carried[0], builder.fpext(value, zero.type))]
-            total, lost = two_sum(builder, carried[0], value)
-            return [total, builder.fadd(carried[1], lost)]
+        return add
 
-        sums = v.row(count, [zero] * (1 + v.double), vectors, _TWO if v.double else _FOUR)
-        keep_sums(builder, record, BIT(1), sums if v.double else [builder.fadd(*v.halves(sums[0]))])
+    add_several, add_single = adder(several), adder(1)
 
-    return sum_of
+    @inlined
+    def sum_of_products(src0: int, src1: int, count: int, record: int) -> None:
+        sums, kept, index = Wide.array_on_stack(2), Sums.array_on_stack(2), 0
+        sums[0], sums[1] = Wide.zero(), Wide.zero()
+        while index < count - (several * width - 1):
+            add_several(src0, src1, index, all_lanes(width), sums)
+            index += several * width
+        while index < count - (width - 1):
+            add_single(src0, src1, index, all_lanes(width), sums)
+            index += width
+        if index < count:
+            add_single(src0, src1, index, lanes_below(count - index, width), sums)
+        if double:
+            kept[0], kept[1] = sums[0], sums[1]
+        else:
+            kept[0] = lower_half(sums[0]) + upper_half(sums[0])
+        keep(record, True, kept)
 
-
-Functor = Callable[..., Any]
-"""`functor(v, loaded vectors, splat numbers)` returns a vector of results."""
+    return sum_of_products
 
 
 @cache
-def row_mapper(functor: Functor, sources: tuple[DataType, ...], dst_type: DataType, numbers: int) -> Any:
-    """Return a function map(src0, src1, dst, count, streams, numbers) that writes the results of `functor` on elements.
+def row_mapper(function: Any, sources: tuple[DataType, ...], dst_type: DataType, several: int = 4) -> Any:
+    """Return a function map(src0, src1, dst, count, streams, numbers) that writes a function's results of elements.
+
+    function: compiled code (x, y, numbers) of a vector of each source, and an array of vectors of which each has one
+        number in all lanes. If there is one source, y is x.
+    several: the vectors that a turn of the loop writes.
 
     The last vector of a row is read before any is written, and may overlap the one before it: dst may be a source. If
     `streams`, vectors that are parts of whole cache lines are written with non-temporal stores.
     """
-    real = _REAL[dst_type is DataType.kDouble]
+    (width, Row, Stored), itemsize = _vectors(dst_type), dst_type.itemsize
+    First, Second = vector(sources[0], width), vector(sources[-1], width)
+    has_two, vector_bytes = len(sources) == 2, width * itemsize
 
-    @emitted(streams="boolean", row=lambda: types.UniTuple(numba_type(real), numbers))
-    def map_row(builder: Any, src0: Any, src1: Any, dst: Any, count: Any, streams: Any, row: Any) -> None:
-        v = Packed(builder, dst_type)
-        splats = [v.splat(builder.extract_value(row, place)) for place in range(numbers)]
+    @inlined
+    def result(src0: int, src1: int, index: int, used: Mask, numbers: Vector) -> Vector:
+        x = convert(Row, load(First, src0, index, used))
+        y = convert(Row, load(Second, src1, index, used)) if has_two else x
+        return convert(Stored, function(x, y, numbers))
 
-        def read(index: Any, mask: Any = None) -> list[Any]:
-            return [v.load(a, index, mask, stored=each) for a, each in zip((src0, src1), sources, strict=False)]
-
-        def write(read: list[Any], index: Any, mask: Any = None, past_caches: bool = False) -> None:
-            v.store(functor(v, read, splats), dst, index, mask, past_caches=past_caches)
-
-        def through(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-            for i in index:
-                write(read(i), i)
-            return []
-
-        def past(index: Any, masks: Any, carried: list[Any]) -> list[Any]:
-            for i, mask in zip(index, masks, strict=True):
-                write(read(i, mask), i, mask, past_caches=mask is None)
-            return []
-
-        with builder.if_else(streams) as (then, otherwise):
-            with then:
-                to_line = builder.and_(builder.neg(dst), WORD(v.count * dst_type.itemsize - 1))
-                before = least(builder, builder.udiv(to_line, WORD(dst_type.itemsize)), count)
-                with builder.if_then(builder.icmp_signed(">", before, WORD(0))):
-                    past([WORD(0)], [v.lanes_below(before)], [])
-                v.row(count, [], past, begin=before)
-            with otherwise, builder.if_else(builder.icmp_signed(">=", count, WORD(v.count))) as (long, short):
-                with long:
-                    place = builder.sub(count, WORD(v.count))
-                    last = read(place)
-                    end, _ = v.whole(WORD(0), count, [], through, _TWO)
-                    with builder.if_then(builder.icmp_signed("<", end, count)):
-                        write(last, place)
-                with short:
-                    mask = v.lanes_below(count)
-                    write(read(WORD(0), mask), WORD(0), mask)
+    @inlined
+    def map_row(src0: int, src1: int, dst: int, count: int, streams: bool, numbers: Vector) -> None:
+        if streams:
+            index = min((-dst & (vector_bytes - 1)) // itemsize, count)
+            if index > 0:
+                used = lanes_below(index, width)
+                store(dst, 0, result(src0, src1, 0, used, numbers), used)
+            while index < count - (width - 1):
+                store_nontemporal(dst, index, result(src0, src1, index, all_lanes(width), numbers))
+                index += width
+            if index < count:
+                used = lanes_below(count - index, width)
+                store(dst, index, result(src0, src1, index, used, numbers), used)
+        elif count >= width:
+            last, begin = count - width, 0
+            x = convert(Row, load(First, src0, last))
+            y = convert(Row, load(Second, src1, last)) if has_two else x
+            while begin < count - (several * width - 1):
+                for k in unrolled(range(several)):
+                    written = result(src0, src1, begin + k * width, all_lanes(width), numbers)
+                    store(dst, begin + k * width, written)
+                begin += several * width
+            while begin < count - (width - 1):
+                store(dst, begin, result(src0, src1, begin, all_lanes(width), numbers))
+                begin += width
+            if begin < count:
+                store(dst, last, convert(Stored, function(x, y, numbers)))
+        else:
+            used = lanes_below(count, width)
+            store(dst, 0, result(src0, src1, 0, used, numbers), used)
 
     return map_row

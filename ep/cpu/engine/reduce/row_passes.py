@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64, address, pointer, word
 from ep.common.native.record import Record
 from ep.common.primitive.signature import Signature
@@ -110,7 +111,7 @@ class Passes(NamedTuple):
 
 
 @jit
-def _segment_length(cols):
+def _segment_length(cols: int) -> int:
     segments = (cols + _SEGMENT - 1) // _SEGMENT
     return (segments + PARTS - 1) // PARTS * _SEGMENT
 
@@ -125,20 +126,25 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
     # Each step processes several rows: a core overlaps a row with the next one, but not three passes over a row. If a
     # row has several segments, each step processes one segment.
     @separate
-    def first_pass(a, b, rows, row_bytes, count, parts, part, records):
+    def first_pass(
+        a: Scalar, b: Scalar, rows: int, row_bytes: int, count: int, parts: int, part: int, records: int
+    ) -> None:
         for row in range(rows):
             first(a + row * row_bytes, b + row * row_bytes, count, parts, part + row, records + row * record_bytes)
         for row in range(0, rows, LANES):
             fold_first(records + row * record_bytes, rows - row, parts, part + row)
 
     @separate
-    def numbers_pass(parts, numbers, rows):
+    def numbers_pass(parts: int, numbers: int, rows: int) -> None:
         if two:
             for row in range((rows + LANES - 1) & -LANES):
                 numbers_of(parts, numbers, row)
 
     @separate
-    def second_pass(a, b, kept, kept_bytes, rows, row_bytes, count, padded, numbers, parts, part, records, ahead, at):
+    def second_pass(
+        a: Scalar, b: Scalar, kept: int, kept_bytes: int, rows: int, row_bytes: int, count: int, padded: int,
+        numbers: int, parts: int, part: int, records: int, ahead: int, at: int,
+    ) -> None:  # fmt: skip
         if two:
             for row in range(rows):
                 skip, place = row * row_bytes, kept + row * kept_bytes
@@ -151,17 +157,20 @@ def row_kernel(name: str, passes: Passes, itemsize: int) -> int:
                 fold_second(records + row * record_bytes, rows - row, parts, part + row)
 
     @separate
-    def results_pass(parts, numbers, results, rows):
+    def results_pass(parts: int, numbers: int, results: int, rows: int) -> None:
         for row in range((rows + LANES - 1) & -LANES):
             results_of(parts, numbers, results, row)
 
     @separate
-    def last_pass(a, b, kept, kept_bytes, c, rows, row_bytes, count, numbers, results, streams):
+    def last_pass(
+        a: Scalar, b: Scalar, kept: int, kept_bytes: int, c: int, rows: int, row_bytes: int, count: int, numbers: int,
+        results: int, streams: int,
+    ) -> None:  # fmt: skip
         for row in range(rows):
             skip, place = row * row_bytes, kept + row * kept_bytes
             apply(a + skip, b + skip, place, c + skip, count, numbers, results, row, streams)
 
-    def kernel(context: PassesContext, begin, end):
+    def kernel(context: PassesContext, begin: int, end: int) -> None:
         what, cols, memory, given = context.what, context.cols, context.memory, context.kept
         src0, src1, dst = context.src0, context.src1, context.dst
         streams, finishes = context.streams != 0, context.streams != UNFINISHED
@@ -241,7 +250,7 @@ def launch_rows(far: int) -> Any:
     """
 
     @jit
-    def launch(context: Context, num_bytes, in_place, sizes: Int64):
+    def launch(context: Context, num_bytes: int, in_place: int, sizes: Int64) -> int:
         rows, cols = sizes[0], sizes[1]
         state, passes, next_rows = State.at(context.state), PassesContext.on_stack(), AheadContext.on_stack()
         task, grain, settings, src0 = state.task, state.grain, state.settings, context.sources[0].data
@@ -277,7 +286,7 @@ def launch_rows(far: int) -> Any:
         if memory == 0:
             return NO_MEMORY
         passes.memory = memory
-        passes.ahead = 0
+        passes.ahead = AheadContext.at(0)
         for row in range(rows):
             skip = row * row_bytes
             passes.src0 = src0 + skip

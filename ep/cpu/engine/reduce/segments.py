@@ -12,14 +12,14 @@ from functools import cache
 from typing import Any, Final
 
 from ep.common.checks import MAX_OFFSET
-from ep.common.native.emitted import emitted
+from ep.common.loops import unrolled
 from ep.common.native.fields import Int64
 from ep.common.stored_types import added_as
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.conversion import narrowed
-from ep.cpu.compile.jit import jit
+from ep.cpu.compile.conversion import arithmetic
+from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.memory import allocate, copy_bytes, release, set_bytes
-from ep.cpu.compile.vectors import WORD, constant, counted_at_head, load, store
+from ep.cpu.compile.vector import convert, load, store, vector
 from ep.cpu.engine.entry import launcher
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.move.gather_rows import row_finder
@@ -30,11 +30,10 @@ from ep.cpu.engine.reduce.narrow_segments import (
     narrow_task,
     narrower,
     segments_context,
-    sum_bytes,
     sum_narrow,
 )
 from ep.cpu.engine.reduce.state import SegmentsContext, SegmentState
-from ep.cpu.engine.reduce.vectors import VECTOR_BYTES, by_width, combined, lanes_in_order, read_values, widths_of
+from ep.cpu.engine.reduce.vectors import VECTOR_BYTES
 from ep.cpu.shared.context import Context
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
@@ -50,7 +49,7 @@ def _sort_task(ids_type: DataType) -> int:
     """Return the address of the task (ids, number, offset, segments, starts, order)."""
     find, unsigned = row_finder(ids_type), ids_type.dtype.kind == "u"
 
-    def sort(ids, number, offset, segments, starts: Int64, order: Int64):
+    def sort(ids: int, number: int, offset: int, segments: int, starts: Int64, order: Int64) -> None:
         low = max(offset, 0) if unsigned else offset  # an unsigned id is never below 0
         first = low - offset
         valid = max(segments - first, 0)
@@ -76,35 +75,28 @@ def _sort_task(ids_type: DataType) -> int:
     return compile_task(f"segments.sort.{ids_type.name}", sort, num_words=6)
 
 
-@cache
-def _row_adder(data_type: DataType) -> Any:
+def _rows_adder(data_type: DataType, width: int) -> Any:
     """Return a function add(out, data, order, first, last, row_bytes, count) that sums rows order[first:last].
 
-    Each row is `count` of the numbers at data + row * row_bytes. 16-bit floating types are added in float32.
+    Each row is `count` >= `width` of the numbers at data + row * row_bytes. 16-bit floating types are added in float32.
     """
-    of = lanes_in_order(data_type)
+    Row, Stored = vector(arithmetic(data_type), width), vector(data_type, width)
 
-    @emitted()
-    def add_rows(
-        builder: Any, out: Any, data: Any, order: Any, first: Any, last: Any, row_bytes: Any, count: Any
-    ) -> None:
-        def do(width: int) -> None:
-            def columns(index: Any, _: Any) -> None:
-                def more(place: Any, values: list[Any]) -> list[Any]:
-                    row = load(builder, order, WORD, place, align=8)
-                    address = builder.add(data, builder.mul(row, row_bytes))
-                    return [combined(builder, of, values[0], read_values(builder, of, address, index, width, None))]
+    @inlined
+    def add_vectors(out: int, data: int, order: Int64, first: int, last: int, row_bytes: int, index: int) -> None:
+        total = Row.zero()
+        for place in range(first, last):
+            total += convert(Row, load(Stored, data + order[place] * row_bytes, index))
+        store(out, index, convert(Stored, total))
 
-                _, (value,) = counted_at_head(builder, first, last, 1, [constant(of.vector(width), 0)], more)
-                store(builder, narrowed(builder, value, data_type), out, index)
-
-            whole = builder.and_(count, WORD(-width))
-            counted_at_head(builder, WORD(0), whole, width, [], columns)
-            if width > 1:
-                with builder.if_then(builder.icmp_signed("<", whole, count)):
-                    columns(builder.sub(count, WORD(width)), None)
-
-        by_width(builder, widths_of(of, 1), count, do)
+    @inlined
+    def add_rows(out: int, data: int, order: Int64, first: int, last: int, row_bytes: int, count: int) -> None:
+        index = 0
+        while index < count - (width - 1):
+            add_vectors(out, data, order, first, last, row_bytes, index)
+            index += width
+        if index < count:
+            add_vectors(out, data, order, first, last, row_bytes, count - width)
 
     return add_rows
 
@@ -112,10 +104,18 @@ def _row_adder(data_type: DataType) -> Any:
 @cache
 def _sum_task(data_type: DataType) -> int:
     """Return the address of the task (context, begin, end) on rows of out, or tiles of a segment."""
-    add_rows, size = _row_adder(data_type), data_type.itemsize
+    size, width = data_type.itemsize, VECTOR_BYTES // arithmetic(data_type).itemsize
+    adders = tuple((some, _rows_adder(data_type, some)) for some in (4 * width, width, width // 4, 1))
     tile = _TILE_BYTES // size
 
-    def add_segments(context: SegmentsContext, begin, end):
+    @inlined
+    def add_rows(out: int, data: int, order: Int64, first: int, last: int, row_bytes: int, count: int) -> None:
+        for least, add in unrolled(adders):
+            if count >= least:
+                add(out, data, order, first, last, row_bytes, count)
+                return
+
+    def add_segments(context: SegmentsContext, begin: int, end: int) -> None:
         data, out, row_bytes = context.data, context.out, context.row_bytes
         segments, numbers = context.num_segments, context.numbers
         starts, order = context.starts, context.order
@@ -143,7 +143,7 @@ def _sum_task(data_type: DataType) -> int:
 
 
 @jit
-def _batch(context: SegmentsContext, number, batch: SegmentsContext):
+def _batch(context: SegmentsContext, number: int, batch: SegmentsContext) -> None:
     """Write the context of batch `number`."""
     copy_bytes(batch, context, 8 * SegmentsContext.num_words)
     rows = number * context.outer
@@ -155,21 +155,21 @@ def _batch(context: SegmentsContext, number, batch: SegmentsContext):
 
 
 @jit
-def _sort(batch: SegmentsContext, memory):
+def _sort(batch: SegmentsContext, memory: int) -> int:
     """Sort the ids of a batch in memory of a word for each, and for each segment and two; return the longest run."""
     segments, starts = batch.num_segments, Int64.at(memory)
     order = memory + 8 * (segments + 2)
     batch.starts = starts
-    batch.order = order
+    batch.order = Int64.at(order)
     call_task(batch.state.sort, batch.ids, batch.num_ids, batch.offset, segments, starts, order)
     return starts[segments + 1]
 
 
-def _whole_batches(context: SegmentsContext, begin, end):
+def _whole_batches(context: SegmentsContext, begin: int, end: int) -> None:
     batch, segments = SegmentsContext.on_stack(), context.num_segments
     memory = allocate(8 * (segments + 2 + context.num_ids))
     if memory == 0:
-        context.starts = 1  # the launch then runs all batches itself
+        context.starts = Int64.at(1)  # the launch then runs all batches itself
         return
     for number in range(begin, end):
         _batch(context, number, batch)
@@ -184,7 +184,7 @@ def _batches_task() -> int:
 
 
 @jit
-def _long_segments(state: SegmentState, batch: SegmentsContext, most, row_bytes):
+def _long_segments(state: SegmentState, batch: SegmentsContext, most: int, row_bytes: int) -> None:
     """Sum the segments of more than `most` rows, of which there are at most three."""
     starts, tiles = batch.starts, (row_bytes + _TILE_BYTES - 1) // _TILE_BYTES
     batch.tiles = tiles
@@ -197,7 +197,7 @@ def _long_segments(state: SegmentState, batch: SegmentsContext, most, row_bytes)
 
 
 @jit
-def _launch(context: Context, num_bytes, in_place, sizes: Int64):
+def _launch(context: Context, num_bytes: int, in_place: bool, sizes: Int64) -> int:
     batches, outer, segments, inner, num_ids, offset = sizes[0], sizes[1], sizes[2], sizes[3], sizes[4], sizes[5]
     if not -MAX_OFFSET <= offset <= MAX_OFFSET:
         return 1
@@ -232,6 +232,6 @@ def segment_launcher(state: LaunchState, data_type: DataType, ids_type: DataType
     """Return the launcher of UnsortedSegmentSum and BatchUnsortedSegmentSum."""
     numbers, parts = added_as(data_type)
     state.set(sort=_sort_task(ids_type), sum=_sum_task(numbers), batches=_batches_task(), parts=parts)
-    state.set(find=finder(ids_type), add=adder(numbers), narrow=narrower(numbers), sum_bytes=sum_bytes(numbers))
-    state.set(narrow_task=narrow_task())
+    state.set(find=finder(ids_type), add=adder(numbers), narrow=narrower(numbers), narrow_task=narrow_task())
+    state.set(sum_bytes=arithmetic(numbers).itemsize)
     return launcher("segments", _launch)

@@ -19,12 +19,12 @@ from ep.cpu.engine.map.strided import StridedLoops
 from ep.cpu.engine.reduce.computed_segments import sum_computed
 from ep.cpu.engine.reduce.entry import reduce_context, run_reduction
 from ep.cpu.engine.reduce.row_passes import ALL_STEPS, UNFINISHED, PassesContext
-from ep.cpu.engine.reduce.state import ComputedSegments, ReduceContext
+from ep.cpu.engine.reduce.state import ComputedSegments, ReduceContext, SegmentState
 from ep.cpu.lines.ahead import AheadContext, add_ahead, offset_ahead
 from ep.cpu.lines.sizes import LINE
 from ep.cpu.lines.streaming import finish_streams, stream_row
 from ep.cpu.shared.context import ITSELF, StridedContext
-from ep.cpu.shared.state import GRAIN_BYTES
+from ep.cpu.shared.state import GRAIN_BYTES, State
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 
@@ -110,7 +110,7 @@ class StageHead(NamedTuple):
 
     kind: int
     task: int
-    count: int
+    num_elements: int
     plan: int = 0
     state: int = 0
     map: int = 0
@@ -128,13 +128,13 @@ _SCRATCH: Final = 2**15  # the most bytes of memory that a thread has for its ta
 
 
 @jit
-def stages_of(program: StageProgram):
+def stages_of(program: StageProgram) -> StageLoops:
     """Return the stages of a program, which follow it."""
     return StageLoops.at(program[1])
 
 
 @jit
-def _find_operands(stage: StageLoops, arrays: Int64, memory, columns, first, operands: Int64):
+def _find_operands(stage: StageLoops, arrays: Int64, memory: int, columns: int, first: int, operands: Int64) -> None:
     """Write the addresses of a stage's operands; the thread's memory holds rows from `first` on."""
     for k in range(stage.num_operands):
         operand = stage.operands[k]
@@ -144,7 +144,9 @@ def _find_operands(stage: StageLoops, arrays: Int64, memory, columns, first, ope
 
 
 @jit
-def _find_ahead(program: StageProgram, stage: StageLoops, arrays: Int64, context: AheadContext, first, last, end):
+def _find_ahead(
+    program: StageProgram, stage: StageLoops, arrays: Int64, context: AheadContext, first: int, last: int, end: int
+) -> None:
     """Make the task of a stage prefetch a part of the rows from `last` on, while it processes rows from `first` on."""
     context.num_ahead = 0
     if stage.ahead == 0 or last == end:
@@ -155,7 +157,7 @@ def _find_ahead(program: StageProgram, stage: StageLoops, arrays: Int64, context
         add_ahead(context, address - offset_ahead(first * stage.count, source.size), source.size)
 
 
-def _rows(context: StridedContext, begin, end):
+def _rows(context: StridedContext, begin: int, end: int) -> None:
     arrays, program = Int64.at(context.sources[0].data), StageProgram.at(StridedLoops.at(context.plan).program)
     num_bytes, together, stages = program.num_bytes, program.rows, stages_of(program)
     map_context, passes, reduction = AheadContext.on_stack(), PassesContext.on_stack(), ReduceContext.on_stack()
@@ -232,8 +234,8 @@ def rows_task() -> int:
     return compile_task("rows.stages", _rows)
 
 
-def _reductions(context: StridedContext, begin, end):
-    plan, arrays, state = StridedLoops.at(context.plan), Int64.at(context.sources[0].data), context.state
+def _reductions(context: StridedContext, begin: int, end: int) -> None:
+    plan, arrays, state = StridedLoops.at(context.plan), Int64.at(context.sources[0].data), State.at(context.state)
     program, all_bytes = StageProgram.at(plan.program), plan.num_bytes
     map_context, stages = StridedContext.on_stack(), stages_of(program)
     reduction, segments = ReduceContext.on_stack(), ComputedSegments.on_stack()
@@ -256,7 +258,7 @@ def _reductions(context: StridedContext, begin, end):
             segments.data = 0
             segments.ids = operands[stage.num_operands - 1]
             segments.out = dst
-            segments.state = stage.state
+            segments.state = SegmentState.at(stage.state)
             segments.map = stage.map
             segments.map_context = map_context
             sum_computed(state, task, segments, all_bytes)

@@ -104,13 +104,6 @@ def lanes(op: ReduceOp, data_type: DataType) -> Lanes:
     return Lanes(ReduceOp.kSum if op in SUMS else op, stored, kind, num_parts(op, data_type), pairs)
 
 
-def lanes_in_order(data_type: DataType) -> Lanes:
-    """Return the way that numbers are added in sequence: in their own type, but 16-bit floating types in float32."""
-    real = DOUBLE if data_type is DataType.kDouble else FLOAT
-    value = real if data_type in FLOATS else stored_bits(data_type)
-    return Lanes(ReduceOp.kSum, data_type, value, 1, False)
-
-
 def identity(of: Lanes, kind: Any) -> Any:
     """Return the neutral element of a value type, or of a vector of them."""
     real = of.is_real

@@ -7,10 +7,11 @@ so that the error does not grow with the number of blocks.
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 
+from ep.common.functor.math_library import Scalar
 from ep.common.native.fields import Int64
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
@@ -25,11 +26,12 @@ from ep.cpu.threads.scratch import give_back, take, thread_memory
 
 _FOLDED_ROWS: Final = CHAIN  # rows that are folded at once, at most
 _ERROR: Final = TILE_BYTES // 2  # the offset of the errors, after the values
-_ZERO, _ONE = np.int64(0), np.int64(1)  # not literals, for which Numba would compile the called functions anew
+# not literals, for which Numba would compile the called functions anew
+_ZERO, _ONE = cast(int, np.int64(0)), cast(int, np.int64(1))
 
 
 @jit
-def _offset(axes: OuterAxes, number):
+def _offset(axes: OuterAxes, number: int) -> int:
     """Return the byte offset of place `number`: places are counted along the axes, the last one fastest."""
     offset = 0
     for axis in range(axes.count - 1, -1, -1):
@@ -40,12 +42,12 @@ def _offset(axes: OuterAxes, number):
 
 
 @jit
-def _merge(state: ReduceState, total, more, count):
+def _merge(state: ReduceState, total: int, more: Scalar, count: int) -> None:
     call_task(state.merge, total, total + _ERROR, more, more + _ERROR, count)
 
 
 @jit
-def _compute(source: Computed, itemsize, address, count, place):
+def _compute(source: Computed, itemsize: int, address: int, count: int, place: int) -> None:
     """Write `count` elements to a place; the address that they would have in src determines their indices."""
     first = address // itemsize
     source.context.dst = place - address  # the task adds the offset of each element
@@ -53,7 +55,9 @@ def _compute(source: Computed, itemsize, address, count, place):
 
 
 @separate
-def _fold_row(state: ReduceState, source: Computed, address, count, total, fresh, scaled):
+def _fold_row(
+    state: ReduceState, source: Computed, address: int, count: int, total: int, fresh: int, scaled: int
+) -> None:
     """Fold contiguous elements of a row. source: null if they are in memory."""
     fold_row = state.fold_row
     if source == 0:
@@ -67,7 +71,10 @@ def _fold_row(state: ReduceState, source: Computed, address, count, total, fresh
 
 
 @separate
-def _fold_rows(state: ReduceState, source: Computed, address, stride, rows, count, total, fresh, far, scaled):
+def _fold_rows(
+    state: ReduceState, source: Computed, address: int, stride: int, rows: int, count: int, total: int, fresh: int,
+    far: int, scaled: int,
+) -> None:  # fmt: skip
     """Fold rows, `stride` bytes apart, into values of their columns. source: as for a row."""
     fold_columns, itemsize = state.fold_columns, state.itemsize
     if source == 0:
@@ -88,8 +95,9 @@ def _fold_rows(state: ReduceState, source: Computed, address, stride, rows, coun
 
 @jit
 def _fold_blocks(
-    state: ReduceState, plan: ReduceLoops, source: Computed, begin, number, blocks, count, total, fresh, scaled
-):
+    state: ReduceState, plan: ReduceLoops, source: Computed, begin: int, number: int, blocks: int, count: int,
+    total: int, fresh: int, scaled: int,
+) -> None:  # fmt: skip
     """Fold adjacent blocks of a row, or of groups of rows; after the last one, fold the rows that are in no group."""
     length, group, itemsize = plan.length, plan.group, state.itemsize
     skip = number * plan.block
@@ -105,7 +113,7 @@ def _fold_blocks(
 
 
 @jit
-def _rows_from(plan: ReduceLoops, source: Computed, place, number, blocks):
+def _rows_from(plan: ReduceLoops, source: Computed, place: int, number: int, blocks: int) -> int:
     """Return how many whole rows of src begin at block `number` of a place, at one stride, in the next `blocks` blocks.
 
     Return 0 if the reduction is by columns, or if elements are computed as they are read.
@@ -118,7 +126,10 @@ def _rows_from(plan: ReduceLoops, source: Computed, place, number, blocks):
 
 
 @separate
-def _fold_segment(state: ReduceState, plan: ReduceLoops, source: Computed, address, segment, count, total, scaled):
+def _fold_segment(
+    state: ReduceState, plan: ReduceLoops, source: Computed, address: int, segment: int, count: int, total: int,
+    scaled: int,
+) -> None:  # fmt: skip
     """Write the values of a segment, and their rounding errors."""
     blocks, all_blocks, segments = plan.blocks, plan.all_blocks, plan.segments
     go, fresh, values = plan.go, _ONE, count * state.parts
@@ -138,7 +149,7 @@ def _fold_segment(state: ReduceState, plan: ReduceLoops, source: Computed, addre
 
 
 @jit
-def _source_of(state: ReduceState, src, plan: ReduceLoops, unit):
+def _source_of(state: ReduceState, src: int, plan: ReduceLoops, unit: int) -> tuple[int, int, int]:
     """Return the address of a unit, the number of its elements per row, and the index of its first element in dst."""
     place, first = unit // plan.tiles, unit % plan.tiles * plan.tile
     address = src + _offset(plan.stay, place) + first * state.itemsize
@@ -146,7 +157,10 @@ def _source_of(state: ReduceState, src, plan: ReduceLoops, unit):
 
 
 @separate
-def _reduce_unit(state: ReduceState, plan: ReduceLoops, source: Computed, src, dst, unit, partials, scaled, total):
+def _reduce_unit(
+    state: ReduceState, plan: ReduceLoops, source: Computed, src: int, dst: int, unit: int, partials: int, scaled: int,
+    total: int,
+) -> bool:  # fmt: skip
     """Reduce a unit, segment by segment, or from the values of its segments; return False if a sum has overflowed.
 
     total: memory for two tiles.
@@ -171,7 +185,9 @@ def _reduce_unit(state: ReduceState, plan: ReduceLoops, source: Computed, src, d
 
 
 @jit
-def _reduce(state: ReduceState, plan: ReduceLoops, source: Computed, src, dst, begin, end, partials):
+def _reduce(
+    state: ReduceState, plan: ReduceLoops, source: Computed, src: int, dst: int, begin: int, end: int, partials: int
+) -> None:
     block = thread_memory()
     tiles = take(block, 2 * TILE_BYTES)
     for unit in range(begin, end):
@@ -181,7 +197,7 @@ def _reduce(state: ReduceState, plan: ReduceLoops, source: Computed, src, dst, b
 
 
 @jit
-def _reduce_rows(state: ReduceState, plan: ReduceLoops, src, dst, begin, end):
+def _reduce_rows(state: ReduceState, plan: ReduceLoops, src: int, dst: int, begin: int, end: int) -> None:
     """Reduce rows of one block, one after the other."""
     reduce_rows, wrong = state.reduce_rows, Int64.on_stack()
     stride, length = plan.stay.strides[0], plan.length
@@ -190,11 +206,11 @@ def _reduce_rows(state: ReduceState, plan: ReduceLoops, src, dst, begin, end):
         call_task(reduce_rows, src, stride, length, dst, begin, end, number, wrong)
         begin = end - wrong[0]
         if begin < end:
-            _reduce(state, plan, _ZERO, src, dst, begin, begin + 1, _ZERO)
+            _reduce(state, plan, Computed.at(_ZERO), src, dst, begin, begin + 1, _ZERO)
             begin += 1
 
 
-def _walk(context: ReduceContext, begin, end):
+def _walk(context: ReduceContext, begin: int, end: int) -> None:
     src, dst, plan, state, partials = context.src, context.dst, context.plan, context.state, context.partials
     tile, source = _ZERO, Computed.at(_ZERO)
     if context.map != 0:

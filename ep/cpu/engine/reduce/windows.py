@@ -60,7 +60,7 @@ def _merged(windows: PlaneWindows) -> PlaneWindows:
         each = windows.sizes[-2] == windows.counts[-2] and windows.before[-2] == 0
         if not (within and each and size == count * stride and windows.kernel[-2] == windows.strides[-2] == 1):
             break
-        kept = {
+        kept: dict[str, Any] = {
             field: (*values[:-2], values[-1])
             for field, values in windows._asdict().items()
             if isinstance(values, tuple)
@@ -71,7 +71,7 @@ def _merged(windows: PlaneWindows) -> PlaneWindows:
     return windows
 
 
-class _RowVariant(NamedTuple):
+class _WindowRow(NamedTuple):
     """What the code of rows of windows is made for.
 
     stride: along a row. taps, rows: of windows that are written out, of adjacent places in one layer; 0 if none are.
@@ -86,7 +86,7 @@ class _RowVariant(NamedTuple):
 
 def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
     """Return the address of the task (context, begin, end) that reduces rows of windows."""
-    form, taps = _RowVariant(op, data_type, windows.strides[-1]), windows.kernel[-1]
+    form, taps = _WindowRow(op, data_type, windows.strides[-1]), windows.kernel[-1]
     *layers, rows = (1, *windows.kernel[:-1])
     if windows.dilations[-1] == 1 and {1}.issuperset(layers) and max(taps, rows) <= _FEW:
         form = form._replace(taps=taps, rows=rows)
@@ -94,10 +94,10 @@ def row_task(op: ReduceOp, data_type: DataType, windows: PlaneWindows) -> int:
 
 
 @cache
-def _row_task(form: _RowVariant) -> int:
+def _row_task(form: _WindowRow) -> int:
     size, reduce_row = form.data_type.itemsize, _row_reducer(form)
 
-    def reduce_windows(context: ReduceContext, begin, end):
+    def reduce_windows(context: ReduceContext, begin: int, end: int) -> None:
         src, dst, windows = context.src, context.dst, context.plan.windows
         height, width = windows.sizes[1], windows.sizes[2]
         layers, rows, count = windows.counts[0], windows.counts[1], windows.counts[2]
@@ -128,7 +128,7 @@ def _row_task(form: _RowVariant) -> int:
 
 
 @jit
-def _inside(windows: WindowsLoops, axis, window):
+def _inside(windows: WindowsLoops, axis: int, window: int) -> tuple[int, int]:
     """Return the first element of a window along an axis that is in the planes, and the number of these."""
     dilation, size = windows.dilations[axis], windows.sizes[axis]
     first = window * windows.strides[axis] - windows.before[axis]
@@ -141,7 +141,7 @@ def _inside(windows: WindowsLoops, axis, window):
     return first, min(places - outside, (size - 1 - first) // dilation + 1)
 
 
-def _row_reducer(form: _RowVariant) -> Any:
+def _row_reducer(form: _WindowRow) -> Any:
     """Return a function that reduces a row of windows, a vector of them at a time.
 
     The arguments are (src, layers, layer_step, rows, row_step, taps, dilation, before, width, count, dst). src: the

@@ -1,4 +1,4 @@
-"""Checks of indices between the launches of a list. Compiled code does those of few indices that are all there."""
+"""Checks of indices between the launches of a list. Compiled code does those of int32 and int64 that are all there."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 
 from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.arrays.index_types import resolved_type
+from ep.common.native.object_layout import data_address
 from ep.cpu.shared.listed import CALLED, Indices, Listed
 from ep.include.errors import ArgumentIndexError
 
 NDArray = np.ndarray[Any, Any]
 
-_MOST: Final = 4096  # NumPy checks more of them, by vectors
 _TYPES: Final = np.dtype(np.int32), np.dtype(np.int64)
 
 
@@ -44,9 +44,12 @@ class IndexCheck:
         count, is_same = math.prod(self.shape), resolved_type(self.dtype, self.size, self.mode) == self.dtype
         words = [0] * Indices.num_words
         words[Indices.function], words[Indices.place] = id(self), self.place
-        if isinstance(self.array, int) and self.dtype in _TYPES and is_same and count <= _MOST:
-            words[Indices.count], words[Indices.array], words[Indices.begin] = count, self.array, self.begin
+        is_given = isinstance(self.array, int)
+        if self.dtype in _TYPES and is_same and (is_given or self.array.flags.c_contiguous):
+            words[Indices.count], words[Indices.begin] = count, self.begin
+            words[Indices.array if is_given else Indices.fixed] = self.array if is_given else data_address(self.array)
             words[Indices.size], words[Indices.are_words] = self.size, self.dtype.itemsize == 8
+            words[Indices.low] = -self.size if self.mode == "wrap_negative" else 0
         return Listed(CALLED, words, np.zeros(0, np.int64), (), ())
 
     def __call__(self, *given: NDArray) -> NDArray | None:

@@ -9,12 +9,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from ep.common.native.fields import Int64
 from ep.common.native.known_calls import Known, KnownCalls, Step, finding, known_call
 from ep.common.native.object_layout import data_address
-from ep.common.native.words import load_word
+from ep.common.native.objects import ArrayObject
 from ep.cpu.compile.compiler import compile_function
 from ep.cpu.compile.jit import jit
-from ep.cpu.engine.repeat.launch_list import are_expected, is_free
+from ep.cpu.engine.repeat.launch_list import ListHeader, are_expected, is_free
 from ep.cpu.engine.repeat.recording import CpuRecording
 from ep.include.arrays import PlannedCall
 from ep.include.recording import MOST_TEMPORARY, Repeat
@@ -45,7 +46,9 @@ class CpuCallFinder(KnownCalls):
         ]
         steps = steps[1 if "out" in call.names else 0 :]
         steps.append((launches, [*range(len(fixed), len(fixed) + num_operands), *places], 0))
-        of_device = data_address(launches.__self__.a_words), num_operands
+        words = launches.__self__.a_words
+        words[ListHeader.num_compared] = 0  # `find` compares the operands, and results are made for the list
+        of_device = data_address(words), num_operands
         return known_call(call, num_operands, of_device, fixed, made, steps, launches)
 
 
@@ -53,23 +56,23 @@ def _repeat(call: PlannedCall, operands: Sequence[Any]) -> Repeat | None:
     """Return the launches of a plan; None if a list cannot have them, or if they need too many arrays."""
 
     def function(arrays: Any, inputs: Any, values: Any) -> Any:
-        outputs = [arrays.empty(shape, call.dtype) for shape in call.shapes]
+        outputs = [arrays.empty(shape, call.plan.dtype) for shape in call.plan.shapes]
         call.plan(arrays, inputs, outputs)
         return outputs
 
-    if len(operands) + len(call.shapes) > _MOST_ARRAYS:
+    if len(operands) + len(call.plan.shapes) > _MOST_ARRAYS:
         return None
     recording = CpuRecording(computes=False)
     repeat = recording.record(function, [np.empty(one.shape, one.dtype) for one in operands], (), (), ())
-    temporary = sum(one.nbytes for one in repeat.written[len(call.shapes) :])
+    temporary = sum(one.nbytes for one in repeat.written[len(call.plan.shapes) :])
     if repeat.run is None or temporary > MOST_TEMPORARY or len(operands) + len(repeat.written) > _MOST_ARRAYS:
         return None
     return repeat
 
 
 @jit
-def _fits(of_device, operands, out):
-    launches, num_operands = load_word(of_device, 0), load_word(of_device, 1)
+def _fits(of_device: Int64, operands: Int64, out: ArrayObject) -> bool:
+    launches, num_operands = ListHeader.at(of_device[0]), of_device[1]
     if not are_expected(launches, operands, num_operands):
         return False
     return out == 0 or is_free(launches, operands, num_operands, out)

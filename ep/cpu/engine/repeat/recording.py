@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -15,11 +15,13 @@ from ep.common.arrays.host_indices import RESOLVERS
 from ep.common.arrays.index_types import resolved_type
 from ep.common.native.object_layout import data_address
 from ep.common.primitive.strides import span
+from ep.cpu.compile.ahead import WaitingError, compile_ahead, refused_kernels
 from ep.cpu.device.stream import RecordingStream
 from ep.cpu.engine.entry import install_noting
 from ep.cpu.engine.repeat.index_check import IndexCheck
 from ep.cpu.engine.repeat.launch_list import LaunchList, running
 from ep.cpu.shared.listed import Listed
+from ep.include.arrays import Arrays
 from ep.include.device_manager_registry import DeviceManagerRegistry
 from ep.include.device_type import DeviceType
 from ep.include.primitive.primitive import kMaxNumDims
@@ -27,6 +29,8 @@ from ep.include.process import exclusively
 from ep.include.recording import RecordedFunction, Recording, Repeat
 
 NDArray = np.ndarray[Any, Any]
+MakeLaunches: TypeAlias = Callable[[Arrays], Iterable[Callable[[], object]]]
+"""Returns launches for Arrays: see `Arrays.compile_ahead`."""
 _FIXED: Final = -1
 
 
@@ -34,13 +38,7 @@ class CpuRecording(Recording):
     """A recording that becomes a list of launches (`engine/repeat/launch_list.py`)."""
 
     def __init__(self, *, computes: bool = True) -> None:
-        """Compile what recordings and lists need, unless this has been done.
-
-        computes: whether the launches are done. If not, all that they need must have been compiled, and no array is
-        read.
-        """
-        install_noting()
-        running()
+        """computes: whether the launches are done. If not, no array is read."""
         device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
         self._launches = launches = list[tuple[Any, Any, Any]]()  # a primitive, its plan and its arguments; or a check
         # not of this object, which would keep the arrays of a call that raises an error
@@ -52,6 +50,7 @@ class CpuRecording(Recording):
         self._changing: Sequence[NDArray] = ()
         self._is_whole = True
         self._memory: Sequence[NDArray] = ()
+        self._ahead: MakeLaunches | None = None
 
     def record(
         self,
@@ -64,13 +63,41 @@ class CpuRecording(Recording):
     ) -> Repeat:
         self._inputs = _disjoint(inputs, [*constants, *memory])
         self._changing, self._memory = changing, memory
-        results = function(_RecordingArrays(self, self._written), self._inputs, values)
-        made = self._listed(constants)
+        exclusively(_compile)
+        for computes in (False, True):  # mostly, the list does the launches that were noted
+            self._stream.computes = computes
+            results = self._noted(lambda: function(_RecordingArrays(self, self._written), self._inputs, values))
+            made = self._listed(constants)
+            if not self.computes or computes or (made is not None and made.run(*self._inputs, *self._written)):
+                break
         written, self._inputs, self._written = self._written, [], []  # they are as large as those of a call
         self._launches.clear()
         if made is None:
             return Repeat(None, (), results)
         return Repeat(made.run, written, results, partial(self._image, made, constants))
+
+    def _noted(self, function: Callable[[], Any]) -> Any:
+        """Return the results of a function, whose launches are noted. If one lacks a kernel, all are compiled, and it
+        is called again."""
+        self._ahead = None
+        try:
+            with refused_kernels(lambda: self._ahead is not None):
+                return self._begun(function)
+        except WaitingError:
+            assert self._ahead is not None
+            compile_launches(self._ahead)
+        return self._begun(function)
+
+    def _begun(self, function: Callable[[], Any]) -> Any:
+        """Return the results of a function, with no launches noted before it."""
+        self._launches.clear()
+        self._written.clear()
+        self._constants.clear()
+        return function()
+
+    def compile_ahead(self, launches: MakeLaunches) -> None:
+        """Note what compiles the kernels that launches lack, which follow."""
+        self._ahead = launches
 
     def fail(self) -> None:
         """Note that the function computes something by itself."""
@@ -86,7 +113,8 @@ class CpuRecording(Recording):
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         """Note that indices are checked, and return those found, in memory that nothing else is in: it tells which
         launches read them. A check of constant ones is not repeated."""
-        if self.computes:
+        arrays = *self._inputs, *self._written, *self._memory, *self._changing
+        if self._stream.computes or not any(np.may_share_memory(indices, one) for one in arrays):
             found = RESOLVERS[mode](indices, size)
             found = found.copy() if found is indices else found
         else:
@@ -144,6 +172,18 @@ class CpuRecording(Recording):
         return launches, checks, found
 
 
+def _compile() -> None:
+    """Compile what lists need, unless this has been done."""
+    install_noting()
+    running()
+
+
+def compile_launches(launches: MakeLaunches) -> None:
+    """Compile what launches, and a list of them, lack: see `Arrays.compile_ahead`."""
+    arrays = _RecordingArrays(CpuRecording(computes=False), [])
+    compile_ahead(lambda: [install_noting, running, *launches(arrays)])
+
+
 class _RecordingArrays(HostArrays):
     """The Arrays of a recorded function."""
 
@@ -168,6 +208,9 @@ class _RecordingArrays(HostArrays):
 
     def resolved(self, indices: NDArray, size: int, mode: str) -> NDArray:
         return self._recording.resolved(indices, size, mode)
+
+    def compile_ahead(self, launches: MakeLaunches) -> None:
+        self._recording.compile_ahead(launches)
 
     def copy_from_host(self, array: NDArray) -> NDArray:
         return self._recording.copied(array, super().copy_from_host(array))

@@ -123,13 +123,16 @@ def _function(origin: Origin) -> int:
 def _index_check(one: StoredIndexCheck, arrays: Sequence[NDArray]) -> IndexCheck:
     """Return a check of indices. arrays: the targets that are arrays. Raises DamagedError."""
     _check(one.mode in RESOLVERS and one.type_name in DataType.__members__)
-    dtype, array = DataType[one.type_name].dtype, one.array
+    dtype, place = DataType[one.type_name].dtype, one.array
     _check(dtype.kind in "iu" and dtype.itemsize > 0)
-    if isinstance(array, tuple):
-        number, begin = array
+    array: int | NDArray
+    if isinstance(place, tuple):
+        number, begin = place
         _check(number < len(arrays))
         _check(begin + math.prod(one.shape) * dtype.itemsize <= arrays[number].nbytes)
         array = np.ndarray(one.shape, dtype, arrays[number].reshape(-1).view(np.uint8), begin)
+    else:
+        array = place
     return IndexCheck(array, one.begin, one.shape, dtype, one.size, one.mode)
 
 

@@ -1,5 +1,6 @@
 """sin, cos and tan of arguments beyond the limits of the vectorised functions: tasks that all kernels share."""
 
+from collections.abc import Callable
 from functools import cache
 from math import inf
 from typing import Any
@@ -11,7 +12,7 @@ from ep.common.native.record import Record
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.linked import linked
 from ep.cpu.compile.memory import loader, storer
-from ep.cpu.vector_math.bits import fabs, from_bits, to_bits
+from ep.cpu.vector_math.bits import fabs, from_bits, select, to_bits
 from ep.cpu.vector_math.large_arguments import reduce_large
 from ep.cpu.vector_math.sets.beyond_buffer import MOST, WHICH, BeyondLimit
 from ep.cpu.vector_math.single.trigonometric import LIMIT as SINGLE_LIMIT
@@ -28,7 +29,7 @@ class _Reduced(Record):
     k = word()
 
 
-def _reduce(x_bits, reduced: _Reduced):
+def _reduce(x_bits: int, reduced: _Reduced) -> None:
     reduced.r, reduced.rest, reduced.k = reduce_large(from_bits(x_bits))
 
 
@@ -43,7 +44,7 @@ def functions_of_any() -> dict[str, Any]:
     """Return scalar functions, float64 to float64, of every argument of at least 1. They share the reduction."""
     reduce_exactly = _reduction()
 
-    def of_any(at: Any) -> Any:
+    def of_any(at: Callable[[float, float, int], float]) -> Any:
         @jit
         def function(x: float) -> float:
             if not fabs(x) < inf:
@@ -81,9 +82,9 @@ def single_functions_of_any() -> dict[str, Any]:
 
 
 @jit
-def _replace_single(which, buffer: BeyondLimit, count):
+def _replace_single(which: int, buffer: BeyondLimit) -> None:
     """Replace the values of the buffer by their sines, cosines or tangents, accurate for float32."""
-    for i in range(count):
+    for i in range(buffer.count):
         x, k = buffer.values[i], 0
         if not fabs(x) <= LIMIT:
             r = x - x
@@ -91,14 +92,14 @@ def _replace_single(which, buffer: BeyondLimit, count):
                 r, _, k = reduce_large(x)
             buffer.values[i] = r
         buffer.quarters[i] = k
-    for i in range(count):
+    for i in range(buffer.count):
         buffer.values[i] = sin_cos_or_tan(which, buffer.values[i], buffer.quarters[i])
 
 
 @jit
-def _replace_double(which, buffer: BeyondLimit, count):
+def _replace_double(which: int, buffer: BeyondLimit) -> None:
     """Do the same as `_replace_single`, accurate for float64."""
-    for i in range(count):
+    for i in range(buffer.count):
         x = buffer.values[i]
         y = x - x
         if fabs(x) < inf:
@@ -120,8 +121,8 @@ def beyond_limit(data_type: DataType) -> Any:
     limit, replace = (LIMIT, _replace_double) if double else (SINGLE_LIMIT, _replace_single)
     T = np.float64 if double else np.float32
 
-    def compute(which, src, begin, end, buffer: BeyondLimit):
-        found, count = False, np.int64(0)  # no literal: `replace` would be compiled for its type as well
+    def compute(which: int, src: int, begin: int, end: int, buffer: BeyondLimit) -> None:
+        found, count = False, 0
         for i in range(begin, end):
             found |= fabs(load(src, i)) > limit
         stop = min(begin + MOST, end) if found else end
@@ -130,12 +131,12 @@ def beyond_limit(data_type: DataType) -> Any:
                 x = np.float64(load(src, i))
                 buffer.values[count] = x
                 buffer.indices[count] = i
-                count += np.int64(fabs(x) > limit)
-            replace(which, buffer, count)
+                count += select(fabs(x) > limit, 1, 0)
         buffer.count = count
         buffer.stop = stop
+        replace(which, buffer)
 
-    def put_back(dst, buffer: BeyondLimit):
+    def put_back(dst: int, buffer: BeyondLimit) -> None:
         for i in range(buffer.count):
             store(dst, buffer.indices[i], T(buffer.values[i]))
 

@@ -8,171 +8,170 @@ up to a factor that is common to the row. 2^HEADROOM keeps results normal unless
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
-from ep.cpu.compile.jit import jit
-from ep.cpu.compile.packed import Packed
-from ep.cpu.vector_math import coefficients, constants, exponential
-from ep.cpu.vector_math.bits import both, fabs, fma, select
-from ep.cpu.vector_math.instructions import scaled_vector
-from ep.cpu.vector_math.lookup import has_register_tables, looked_up
+from ep.cpu.compile.jit import inlined
+from ep.cpu.compile.vector import Vector, bitcast, fma, select, vector
+from ep.cpu.vector_math import coefficients, constants
+from ep.cpu.vector_math.instructions import scale_of_vectors
+from ep.cpu.vector_math.lookup import has_register_tables, table_of_vectors
+from ep.cpu.vector_math.polynomial import polynomial_pairs
 from ep.cpu.vector_math.single import coefficients as single_coefficients
 from ep.cpu.vector_math.single import exponential as single
-from ep.cpu.vector_math.sums import sum_of_ordered
 from ep.cpu.vector_math.tabled import coefficients as tabled_coefficients
 from ep.cpu.vector_math.tabled.powers import POWERS, SIXTEENTHS
+from ep.include.data_type import DataType
 
+VECTOR_BYTES: Final = 64
 HEADROOM: Final = 64
 """The approximate power of two of a row's largest element."""
 
 
-class _Constants:
+class Constants:
     """The constants of a type of arithmetic: for the reduction of x, and for the limit below which results vanish."""
 
     def __init__(self, T: type[np.floating], tabled: bool) -> None:
         is_single = T is np.float32
         self.log2_e = T(single.LOG2_E if is_single else constants.LOG2_E[0])
         self.shift = T(
-            single.SHIFT if is_single else constants.SHIFT_SIXTEENTHS if tabled else constants.SHIFT
+            constants.SHIFT_FLOAT32 if is_single else constants.SHIFT_SIXTEENTHS if tabled else constants.SHIFT
         )  # leaves n in the low bits
         self.ln2 = (single.LN2, single.LN2_REST) if is_single else constants.LN2 if tabled else constants.LN2_SHORT
         self.mantissa = 23 if is_single else 52
-        self.integer_shift = T(single.SHIFT if is_single else constants.SHIFT)
+        self.integer_shift = T(constants.SHIFT_FLOAT32 if is_single else constants.SHIFT)
         self.largest_small = T(208 if is_single else 1500)  # with c = 0; twice the limit below which results vanish
         self.least = T(HEADROOM + (124 if is_single else 1020))  # powers of two below the largest that are normal
 
 
-def _constants(double: bool) -> tuple[_Constants, bool]:
+def constants_of(double: bool) -> tuple[Constants, bool]:
+    """Return the constants of float64 or float32, and whether powers are looked up in tables."""
     tabled = double and has_register_tables()
-    return _Constants(np.float64 if double else np.float32, tabled), tabled
+    return Constants(np.float64 if double else np.float32, tabled), tabled
 
 
-def row_numbers(T: type[np.floating]) -> Any:
-    """Return a function numbers(largest) -> (c, shift, lowest), which is the argument `row` of `power`.
+def _classes(real: DataType) -> tuple[Any, Any]:
+    """Return the classes of vectors of float64 or float32, and of their bits."""
+    bits = DataType.kUInt64 if real is DataType.kDouble else DataType.kUInt32
+    return vector(real, VECTOR_BYTES // real.itemsize), vector(bits, VECTOR_BYTES // real.itemsize)
 
-    If largest is not finite, lowest is infinite.
+
+@cache
+def power(real: DataType, narrow: bool) -> Any:
+    """Return a function power(x, c, shift, lowest) of vectors: e^x by a row's numbers.
+
+    Results are 0 below `lowest`, and undefined for NaN.
+    real: the type of the vectors. narrow: whether results are for 16-bit numbers.
     """
-    of, _ = _constants(T is np.float64)
-    zero, infinity, ln2 = T(0), T(np.inf), T(of.ln2[0])
-    log2_e, whole, shift, headroom, most, least = (
-        of.log2_e, of.integer_shift, of.shift, T(HEADROOM), of.largest_small, of.least,
-    )  # fmt: skip
-
-    @jit
-    def numbers(largest):
-        size = fabs(largest)
-        finite = size < infinity
-        c = select(both(finite, size > most), largest, zero)
-        k = fma(select(finite, largest - c, zero), log2_e, whole) - whole
-        return c, shift - (k - headroom), select(finite, (k - least) * ln2, infinity)
-
-    return numbers
+    of, tabled = constants_of(real is DataType.kDouble)
+    return _power_by_table(of) if tabled else _power_by_exponent(of, real, narrow)
 
 
-def row_factor(T: type[np.floating]) -> Any:
-    """Return a function factor(largest, c, shift): results of `power` times this factor are e^(x - largest).
+def _power_by_exponent(of: Constants, real: DataType, narrow: bool) -> Any:
+    """Return the function for 2^n e^r with an integer n, which is added to the exponent."""
+    (Row, Bits), mantissa = _classes(real), _mantissa(of, real, narrow)
+    log2_e, digits = of.log2_e, of.mantissa
 
-    The factor is high + low, in float64.
+    @inlined
+    def power(x: Vector, c: Vector, shift: Vector, lowest: Vector) -> Vector:
+        d = x - c
+        shifted = fma(d, log2_e, shift)
+        bits = bitcast(Bits, mantissa(d, shifted - shift)) + (bitcast(Bits, shifted) << digits)
+        return select(d >= lowest, bitcast(Row, bits), 0)
+
+    return power
+
+
+def _power_by_table(of: Constants) -> Any:
+    """Return the function for 2^n e^r with n a multiple of 1/16.
+
+    The fraction of n is looked up, and its integer is added to the exponent.
     """
-    of, _ = _constants(T is np.float64)
-    of_shift, headroom, (ln2, ln2_rest), scale = float(of.shift), HEADROOM, constants.LN2_SHORT, 2.0**-HEADROOM
-    fraction = exponential.exp_fraction
+    (Row, Bits), reduced, log2_e = _classes(DataType.kDouble), _reduction(of), of.log2_e
+    sixteenth, rest_of = table_of_vectors(SIXTEENTHS), table_of_vectors(POWERS[1])
 
-    @jit
-    def factor(largest, c, shift):
-        k = (of_shift - np.float64(shift)) + headroom
-        r = fma(k, ln2, np.float64(c) - np.float64(largest))  # exact, and not above ln(2) / 2
-        rest = k * ln2_rest
+    @inlined
+    def power(x: Vector, c: Vector, shift: Vector, lowest: Vector) -> Vector:
+        d = x - c
+        shifted = fma(d, log2_e, shift)
+        r, tail = reduced(d, shifted - shift)
+        index = bitcast(Bits, shifted)
+        # sixteenths are shifted into the mantissa: the table's entries are without them
+        p = bitcast(Row, bitcast(Bits, sixteenth(index)) + (index << 48))
+        return select(d >= lowest, fma(p, r + (tail + rest_of(index)), p), 0)
+
+    return power
+
+
+def _mantissa(of: Constants, real: DataType, narrow: bool = False) -> Any:
+    """Return a function of d and n that returns e^r for d = n ln(2) + r, |r| <= ln(2) / 2."""
+    minus_ln2, minus_rest = (-part for part in of.ln2)
+    terms = polynomial_pairs(*(coefficients if real is DataType.kDouble else single_coefficients).EXP)
+
+    @inlined
+    def mantissa(d: Vector, n: Vector) -> Vector:
+        r = fma(n, minus_ln2, d)
+        if narrow:
+            r = fma(n, minus_rest, r)
+            return 1.0 + fma(r * r, terms(r), r)
+        rest = n * minus_rest
         t = r + rest
-        one, lost = sum_of_ordered(1.0, r)
-        high, low = sum_of_ordered(one, fma(t * t, fraction(t), lost + rest))
-        return high * scale, low * scale
+        return 1.0 + (r + fma(t * t, terms(t), rest))
 
-    return factor
+    return mantissa
 
 
-def power(v: Packed, x: Any, row: tuple[Any, Any, Any], narrow: bool) -> Any:
-    """Return e^x by a row's numbers, in every lane; 0 below `lowest`, undefined for NaN.
+def _reduction(of: Constants) -> Any:
+    """Return a function of d and n that returns r and e^r - 1 - r for d = n ln(2) + r, |r| <= ln(2) / 32."""
+    (minus_ln2, minus_rest), terms = (-part for part in of.ln2), polynomial_pairs(*tabled_coefficients.EXP)
 
-    narrow: the result is for 16-bit numbers.
-    """
-    c, shift, lowest = row
-    of, tabled = _constants(v.double)
-    d = v.builder.fsub(x, c)
-    counts = v.builder.fcmp_ordered(">=", d, lowest)
-    shifted = v.fma(d, v.constant(of.log2_e), shift)
-    n = v.builder.fsub(shifted, shift)
-    if tabled:
-        result = _by_table(v, of, d, n, shifted)
-    else:
-        p = _mantissa(v, of, d, n, narrow)
-        scale = v.builder.shl(v.bits(shifted), v.integer(of.mantissa))
-        result = v.number(v.builder.add(v.bits(p), scale))
-    return v.builder.select(counts, result, v.constant(0.0))
+    @inlined
+    def reduced(d: Vector, n: Vector) -> tuple[Vector, Vector]:
+        r = fma(n, minus_rest, fma(n, minus_ln2, d))
+        return r, r * r * terms(r)
+
+    return reduced
 
 
-def _mantissa(v: Packed, of: _Constants, d: Any, n: Any, narrow: bool = False) -> Any:
-    """Return e^r for d = n ln(2) + r, |r| <= ln(2) / 2."""
-    terms = coefficients.EXP if v.double else single_coefficients.EXP
-    r = v.fma(n, v.constant(-of.ln2[0]), d)
-    if narrow:
-        r, one = v.fma(n, v.constant(-of.ln2[1]), r), v.constant(1.0)
-        square = v.builder.fmul(r, r)
-        return v.builder.fadd(one, v.fma(square, v.pairs(r, square, terms), r))
-    rest = v.builder.fmul(n, v.constant(-of.ln2[1]))
-    t = v.builder.fadd(r, rest)
-    square = v.builder.fmul(t, t)
-    tail = v.fma(square, v.pairs(t, square, terms), rest)
-    return v.builder.fadd(v.constant(1.0), v.builder.fadd(r, tail))
+@cache
+def exp(real: DataType) -> Any:
+    """Return a function of a vector of any numbers that returns e^x."""
+    (of, tabled), (Row, Bits) = constants_of(real is DataType.kDouble), _classes(real)
+    low, high = (-750.0, 750.0) if real is DataType.kDouble else (-104.0, 89.0)
+    log2_e, shift, has_scale = of.log2_e, of.shift, has_register_tables()
+    reduced, (power_of, rest_of) = _reduction(of), map(table_of_vectors, POWERS)
+    mantissa, scale = _mantissa(of, real), scale_of_vectors(Row) if has_scale else _by_two_factors(of, real)
+
+    @inlined
+    def exp(x: Vector) -> Vector:
+        x = select(low > x, low, x)
+        x = select(high < x, high, x)
+        shifted = fma(x, log2_e, shift)
+        n = shifted - shift
+        if tabled:
+            r, tail = reduced(x, n)
+            p = power_of(bitcast(Bits, shifted))
+            p = fma(p, r + (tail + rest_of(bitcast(Bits, shifted))), p)
+        else:
+            p = mantissa(x, n)
+        return scale(p, n if has_scale else shifted)
+
+    return exp
 
 
-def _reduced(v: Packed, of: _Constants, d: Any, n: Any) -> tuple[Any, Any]:
-    """Return r and e^r - 1 - r for d = n ln(2) + r, |r| <= ln(2) / 32."""
-    r = v.fma(n, v.constant(-of.ln2[1]), v.fma(n, v.constant(-of.ln2[0]), d))
-    square = v.builder.fmul(r, r)
-    return r, v.builder.fmul(square, v.pairs(r, square, tabled_coefficients.EXP))
+def _by_two_factors(of: Constants, real: DataType) -> Any:
+    """Return a function of p and shifted n that returns p 2^n, rounded once: by half of n, and the rest."""
+    (Row, Bits), double, digits = _classes(real), real is DataType.kDouble, of.mantissa
+    zero, most = int(of.shift.view(np.int64 if double else np.int32)), 4096 if double else 512
+    half_of_most, one = most // 2, (1023 if double else 127) << digits
 
+    @inlined
+    def scaled(p: Vector, shifted: Vector) -> Vector:
+        n = bitcast(Bits, shifted) - zero
+        half = ((n + most) >> 1) - half_of_most
+        p *= bitcast(Row, (half << digits) + one)
+        return p * bitcast(Row, ((n - half) << digits) + one)
 
-def _by_table(v: Packed, of: _Constants, d: Any, n: Any, shifted: Any) -> Any:
-    """Return 2^n e^r, for n a multiple of 1/16. Its fraction is looked up, and its integer is added to the exponent."""
-    index = v.bits(shifted)
-    r, tail = _reduced(v, of, d, n)
-    # sixteenths are shifted into the mantissa: the table's entries are without them
-    bits = v.builder.add(v.bits(looked_up(v.builder, SIXTEENTHS, index)), v.builder.shl(index, v.integer(48)))
-    scaled, rest = v.number(bits), looked_up(v.builder, POWERS[1], index)
-    return v.fma(scaled, v.builder.fadd(r, v.builder.fadd(tail, rest)), scaled)
-
-
-def exp(v: Packed, x: Any) -> Any:
-    """Return e^x of any number."""
-    of, tabled = _constants(v.double)
-    low, high = (-750.0, 750.0) if v.double else (-104.0, 89.0)
-    x = v.builder.select(v.builder.fcmp_ordered(">", v.constant(low), x), v.constant(low), x)
-    x = v.builder.select(v.builder.fcmp_ordered("<", v.constant(high), x), v.constant(high), x)
-    shift = v.constant(of.shift)
-    shifted = v.fma(x, v.constant(of.log2_e), shift)
-    n = v.builder.fsub(shifted, shift)
-    if tabled:
-        index = v.bits(shifted)
-        r, tail = _reduced(v, of, x, n)
-        p, rest = (looked_up(v.builder, each, index) for each in POWERS)
-        p = v.fma(p, v.builder.fadd(r, v.builder.fadd(tail, rest)), p)
-    else:
-        p = _mantissa(v, of, x, n)
-    if has_register_tables():
-        return scaled_vector(v.builder, p, n)
-    return _by_two_factors(v, of, p, shifted)
-
-
-def _by_two_factors(v: Packed, of: _Constants, p: Any, shifted: Any) -> Any:
-    """Return p 2^n, rounded once: by half of n, and the rest."""
-    builder = v.builder
-    n = builder.sub(v.bits(shifted), v.integer(int(of.shift.view(np.int64 if v.double else np.int32))))
-    most = 4096 if v.double else 512
-    half = builder.sub(builder.lshr(builder.add(n, v.integer(most)), v.integer(1)), v.integer(most // 2))
-    one = v.integer((1023 if v.double else 127) << of.mantissa)
-    for part in (half, builder.sub(n, half)):
-        p = builder.fmul(p, v.number(builder.add(builder.shl(part, v.integer(of.mantissa)), one)))
-    return p
+    return scaled

@@ -30,21 +30,21 @@ _FAST_LOW, _FAST_HIGH = np.float32(-11.0), np.float32(6.5)
 
 
 @inlined
-def silu(x):
+def silu(x: np.float32) -> np.float32:
     """Return x sigmoid(x)."""
     y = at_least(x, VANISHED)
     return gated(y, at_most(y, ENOUGH), ZERO)
 
 
 @inlined
-def quick_exponent(x):
+def quick_exponent(x: np.float32) -> tuple[np.float32, np.float32]:
     """Return 1.702 x, and its rounding error."""
     z = fma(x, _SLOPE, ZERO)
     return z, fma(x, _SLOPE_REST, fma(x, _SLOPE, -z))
 
 
 @inlined
-def quick_gelu(x):
+def quick_gelu(x: np.float32) -> np.float32:
     """Return x sigmoid(1.702 x)."""
     x = at_least(x, _QUICK_LOW)
     z, z_rest = quick_exponent(at_most(x, _QUICK_HIGH))
@@ -52,7 +52,7 @@ def quick_gelu(x):
 
 
 @inlined
-def fast_exponent(x):
+def fast_exponent(x: np.float32) -> tuple[np.float32, np.float32]:
     """Return 2 A (x + B x^3), and its rounding error."""
     square = fma(x, x, ZERO)
     square_rest = fma(x, x, -square)
@@ -63,7 +63,7 @@ def fast_exponent(x):
 
 
 @inlined
-def fast_gelu(x):
+def fast_gelu(x: np.float32) -> np.float32:
     """Return x sigmoid(2 A (x + B x^3))."""
     x = at_least(x, _FAST_LOW)
     z, z_rest = fast_exponent(at_most(x, _FAST_HIGH))
@@ -71,7 +71,7 @@ def fast_gelu(x):
 
 
 @inlined
-def mish(x):
+def mish(x: np.float32) -> np.float32:
     """Return x tanh(ln(1 + e^x)) = x n / (n + 2), n = e^x (e^x + 2).
 
     For negative x, n is scaled by 2^64 until the end.

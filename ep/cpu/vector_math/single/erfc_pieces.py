@@ -21,14 +21,14 @@ _tail = of_equal_width(from_entry(ERFC_TAIL, 20), 1 / 5)
 
 
 @inlined
-def erfc_of_ordinary(x):
+def erfc_of_ordinary(x: np.float32) -> np.float32:
     """Return 1 - erf(x) for |x| <= ERFC_LIMIT."""
     value = _erfc(fabs(x))
     return select(x < ZERO, _TWO - value, value)
 
 
 @inlined
-def _beyond(x):
+def _beyond(x: np.float32) -> np.float32:
     """Return R(a) e^(-a^2), or 2 minus that, for a = |x|."""
     a = magnitude(x, _END)
     y = fma(a, a, ZERO)

@@ -6,17 +6,18 @@ of a constant of the piece and of smaller terms, so it is rounded little more th
 too large until the end, so that tiny results are rounded once.
 """
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, shift_right, to_bits
+from ep.cpu.vector_math.constants import SHIFT_FLOAT32 as SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_least, at_most
 from ep.cpu.vector_math.polynomial import polynomial_pairs
 from ep.cpu.vector_math.single.coefficients import EXP
 from ep.cpu.vector_math.single.error_coefficients import ERF, ERFC, GELU
-from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, SHIFT
+from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E
 from ep.cpu.vector_math.single.pieces import Rows, from_entry, multiple_of, odd, pieces
 from ep.cpu.vector_math.single.sigmoid import DOWN, ONE
 
@@ -29,31 +30,31 @@ _ERF_WIDTH = 0.53125  # the first piece ends at a float32 number, for which the 
 erf = odd(ERF, multiple_of(_ERF_WIDTH), _ERF_WIDTH / 2, 3.93)
 
 
-def _of_halves_of_octaves(rows: Rows, first: float) -> Any:
+def _of_halves_of_octaves(rows: Rows, first: float) -> Callable[[np.float32], tuple[np.float32, np.float32, bool]]:
     """Return the compiled function that gives the constant of a piece, the change from it, and whether it is the first.
 
     The pieces are the halves of octaves of the rounded sum of a number and `first`.
     """
-    first = np.float32(first)
-    first_count = np.int32(first.view(np.int32) >> _HALF_OCTAVE)
+    added = np.float32(first)
+    first_count = np.int32(added.view(np.int32) >> _HALF_OCTAVE)
     centre, constant, slope = pieces(from_entry(rows, int(first_count)))
 
     @inlined
-    def terms(a):
-        i = shift_right(to_bits(a + first), _HALF_OCTAVE)
+    def terms(a: np.float32) -> tuple[np.float32, np.float32, bool]:
+        i = shift_right(to_bits(a + added), _HALF_OCTAVE)
         t = a - centre(i)
         return constant(i), t * slope(i, t), i == first_count
 
     return terms
 
 
-def _exp_of_minus(factor: float) -> Any:
+def _exp_of_minus(factor: float) -> Callable[[np.float32], tuple[np.float32, np.float32]]:
     """Return the compiled function of a that gives w and 2^(n + 64): e^-y = 2^n (1 + w) for y = factor a^2."""
     minus = -np.float32(factor)
     scale = minus * LOG2_E
 
     @inlined
-    def exp_of_minus(a):
+    def exp_of_minus(a: np.float32) -> tuple[np.float32, np.float32]:
         shifted = fma(a * a, scale, _UP_SHIFT)
         n = shifted - _UP_SHIFT
         r = fma(n, -LN2_REST, fma(minus * a, a, -(n * LN2)))  # n LN2 is exact
@@ -63,7 +64,7 @@ def _exp_of_minus(factor: float) -> Any:
 
 
 @inlined
-def _product(constant, change, w):
+def _product(constant: np.float32, change: np.float32, w: np.float32) -> np.float32:
     """Return (constant + change) (1 + w)."""
     return constant + fma(constant + change, w, change)
 
@@ -73,7 +74,7 @@ _gelu_terms, _gelu_exp = _of_halves_of_octaves(GELU, 1.0), _exp_of_minus(0.5)
 
 
 @inlined
-def gelu(x):
+def gelu(x: np.float32) -> np.float32:
     """Return x / 2 (1 + erf(x / sqrt 2)): max(x, 0) less a share of |x|; -0 from -14.5 on."""
     a = fabs(x)
     a = at_most(a, _GELU_END)
@@ -89,7 +90,7 @@ _erfc_terms, _erfc_exp = _of_halves_of_octaves(ERFC, 0.75), _exp_of_minus(1.0)
 
 
 @inlined
-def erfc(x):
+def erfc(x: np.float32) -> np.float32:
     """Return 1 - erf(x), or 2 less that of -x; 0 from 10.1 on. The pieces are 2^64 times too small."""
     a = fabs(x)
     a = at_most(a, _ERFC_END)

@@ -30,7 +30,7 @@ exp_polynomial = polynomial_chain(1.0, 1.0, *coefficients.EXP)
 
 
 @inlined
-def reduced(x, x_rest):
+def reduced(x: np.float32, x_rest: np.float32) -> tuple[np.float32, np.float32, np.int32]:
     """Return r, r_rest and the bits of n shifted to the exponent: x + x_rest = n ln(2) + r + r_rest, |r| <= ln(2) / 2.
 
     r is exact, r_rest of the size of the rounding error of n ln(2).
@@ -41,43 +41,37 @@ def reduced(x, x_rest):
 
 
 @inlined
-def power_of_2(n_bits):
+def power_of_2(n_bits: np.int32) -> np.float32:
     """Return 2^n for -127 < n < 128, given n shifted to the exponent."""
     return from_bits(np.int32(n_bits + ONE_BITS))
 
 
 @inlined
-def exp_tail(r, r_rest):
+def exp_tail(r: np.float32, r_rest: np.float32) -> np.float32:
     """Return e^(r + r_rest) - 1 - r, to 2^-28 of e^r."""
     t = r + r_rest
     return fma(t * t, _exp_rest(t), r_rest)
 
 
 @inlined
-def scaled(p, n_bits):
+def scaled(p: np.float32, n_bits: np.int32) -> np.float32:
     """Return p 2^n for |n| < 250, rounded once: the power of 2 is two factors."""
     half_bits = np.int32((n_bits >> 1) & _EXPONENT)
     return (p * power_of_2(half_bits)) * power_of_2(np.int32(n_bits - half_bits))
 
 
 @inlined
-def _exp(x):
-    """Return p and the bits of n shifted to the exponent: e^x = 2^n p."""
+def exp(x: np.float32) -> np.float32:
+    """Return e^x."""
+    x = clamp(x, _LOWEST, _HIGHEST)
     shifted = fma(x, LOG2_E, SHIFT)
     n = shifted - SHIFT
     r = fma(n, -LN2_REST, fma(n, -LN2, x))
-    return exp_polynomial(r), np.int32(to_bits(shifted) << 23)
+    return scaled(exp_polynomial(r), np.int32(to_bits(shifted) << 23))
 
 
 @inlined
-def exp(x):
-    """Return e^x."""
-    p, n_bits = _exp(clamp(x, _LOWEST, _HIGHEST))
-    return scaled(p, n_bits)
-
-
-@inlined
-def _exp2(x):
+def _exp2(x: np.float32) -> tuple[np.float32, np.int32]:
     """Return p and the bits of n shifted to the exponent: 2^x = 2^n p."""
     shifted = x + SHIFT
     r = x - (shifted - SHIFT)
@@ -85,7 +79,7 @@ def _exp2(x):
 
 
 @inlined
-def exp2(x):
+def exp2(x: np.float32) -> np.float32:
     """Return 2^x."""
     p, n_bits = _exp2(clamp(x, _LOWEST_2, _HIGHEST_2))
     return scaled(p, n_bits)
@@ -96,14 +90,14 @@ EXP2_LIMIT: Final = 125.0
 
 
 @inlined
-def exp2_of_ordinary(x):
+def exp2_of_ordinary(x: np.float32) -> np.float32:
     """Return 2^x for |x| <= EXP2_LIMIT."""
     p, n_bits = _exp2(x)
     return from_bits(np.int32(to_bits(p) + n_bits))
 
 
 @inlined
-def expm1(x):
+def expm1(x: np.float32) -> np.float32:
     """Return e^x - 1 = (2^n - 1) + 2^n r + 2^n tail. The rounding errors of the first two sums are corrected.
 
     2^n would overflow before the result does. So 2^n / 2 is used, and the sum is doubled.

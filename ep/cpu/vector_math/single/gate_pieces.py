@@ -5,11 +5,11 @@ like logsigmoid's, is a large or constant term plus a multiple of an exponential
 as w and a power of 2, e = 2^n (1 + w), so the last rounding is that of the result, even if it is tiny.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from ep.cpu.vector_math.bits import copysign, fabs, fma
+from ep.cpu.vector_math.bits import Unary, copysign, fabs, fma
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_least, at_most
 from ep.cpu.vector_math.single import activation
@@ -32,12 +32,14 @@ MISH_LIMIT: Final = 5.75
 _HALF, _END, _GELU_END, _FAST_GELU_END = map(np.float32, (0.5, 114.0, 14.5, 11.0))
 
 
-def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, Any]:
+def _gated(
+    rows: Rows, width: float, limit: float, beyond: Unary[np.float32]
+) -> tuple[Unary[np.float32], Unary[np.float32]]:
     """Return the function of any x and that of ordinary elements."""
     share = of_equal_width(rows, width)
 
     @inlined
-    def ordinary(x):
+    def ordinary(x: np.float32) -> np.float32:
         a = fabs(x)
         return fma(-a, share(a), at_least(x, ZERO))
 
@@ -45,7 +47,7 @@ def _gated(rows: Rows, width: float, limit: float, beyond: Any) -> tuple[Any, An
 
 
 @inlined
-def _fast_gelu_beyond(x):
+def _fast_gelu_beyond(x: np.float32) -> np.float32:
     """Return x times the sigmoid of y or -y, where y + its rest = fast_exponent(|x|) is large."""
     a = magnitude(x, _FAST_GELU_END)
     y, y_rest = fast_exponent(a)
@@ -57,7 +59,7 @@ _gelu_tail = of_equal_width(from_entry(GELU_TAIL, 14), 1 / 3)
 
 
 @inlined
-def _gelu_beyond(x):
+def _gelu_beyond(x: np.float32) -> np.float32:
     """Return gelu(x). The share of a = |x| is R(a) e^(-a^2 / 2); the pieces give a R(a)."""
     a = magnitude(x, _GELU_END)
     half = _HALF * a
@@ -76,7 +78,7 @@ _mish_index = multiple_of(3 / 8)
 
 
 @inlined
-def mish_of_ordinary(x):
+def mish_of_ordinary(x: np.float32) -> np.float32:
     """Return x tanh(ln(1 + e^x)) for |x| <= MISH_LIMIT. The factor of x is not rounded as a whole."""
     i = _mish_index(x)
     t = x - _mish_centre(i)
@@ -88,13 +90,13 @@ mish = with_beyond(mish_of_ordinary, MISH_LIMIT, activation.mish)
 
 
 @inlined
-def logsigmoid_of_ordinary(x):
+def logsigmoid_of_ordinary(x: np.float32) -> np.float32:
     """Return ln(1 / (1 + e^-x)) = min(x, 0) - ln(1 + e^-|x|) for |x| <= LOG_SIGMOID_LIMIT."""
     return at_most(x, ZERO) - _log_share(fabs(x))
 
 
 @inlined
-def _logsigmoid_beyond(x):
+def _logsigmoid_beyond(x: np.float32) -> np.float32:
     w, power = slightly_less(magnitude(x, _END), ZERO, _HALF)
     return changed(at_most(x, ZERO), -DOWN, w, power)
 

@@ -7,14 +7,14 @@ is a multiple of an exponential. That of mish is evaluated by its formula.
 """
 
 import math
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from ep.common.functor.binary import activation_backward
 from ep.common.functor.math_library import Maker, MathLibrary
 from ep.common.functor.unary.activation import FAST_GELU_A, FAST_GELU_B
-from ep.cpu.vector_math.bits import fabs, fma, select
+from ep.cpu.vector_math.bits import Binary, Unary, fabs, fma, select
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial_chain
 from ep.cpu.vector_math.single.activation import fast_exponent, quick_exponent
@@ -31,7 +31,7 @@ SILU_LIMIT: Final = 10.0
 QUICK_GELU_LIMIT: Final = 5.875
 """The largest magnitudes of ordinary elements; those of the gelus and of mish are the ones of the functions."""
 
-_LIBRARY: Final = MathLibrary(np.float32, {"exp": exp, "erfc": erfc}, inlined)
+_LIBRARY: Final = MathLibrary(np.float32, {"exp": exp, "erfc": erfc, "fma": fma}, inlined)
 _SILU_WIDTH: Final = 0.32
 _HALF, _FAR = map(np.float32, (0.5, 80.0))
 _SILU_END, _QUICK_GELU_END, _FAST_GELU_END, _GELU_END = map(np.float32, (201.0, 119.0, 14.0, 20.0))
@@ -40,35 +40,39 @@ _LINEAR, _THREE_TIMES_CUBIC = map(np.float32, (2 * FAST_GELU_A, 6 * FAST_GELU_A 
 _STEP_BITS: Final = np.int32(64 << 23)
 _HALF_OF_EXPONENT: Final = np.int32(-(1 << 23))
 
+Gradient = Binary[np.float32]
 
-def _functions(maker: Maker, slope: Any, limit: float, beyond: Any = None) -> tuple[Any, Any, Any]:
+
+def _functions(
+    maker: Maker, slope: Unary[np.float32], limit: float, beyond: Gradient | None = None
+) -> tuple[Gradient, Gradient, Gradient]:
     """Return dy slope(x) by the formula, that of any x, and that of ordinary elements, which has the same bits.
 
     beyond: dy slope(x) beyond the limit; if None, by the formula.
     """
-    formula, limit = _LIBRARY.use(maker), np.float32(limit)
+    formula, last = _LIBRARY.use(maker), np.float32(limit)
     other = beyond or formula
 
     @inlined
-    def ordinary(dy, x):
+    def ordinary(dy: np.float32, x: np.float32) -> np.float32:
         return dy * slope(x)
 
     @inlined
-    def function(dy, x):
-        return select(fabs(x) <= limit, ordinary(dy, x), other(dy, x))
+    def function(dy: np.float32, x: np.float32) -> np.float32:
+        return select(fabs(x) <= last, ordinary(dy, x), other(dy, x))
 
     return formula, function, ordinary
 
 
 @inlined
-def _exponential(y, y_rest):
+def _exponential(y: np.float32, y_rest: np.float32) -> tuple[np.float32, np.int32]:
     """Return p and the bits of n shifted to the exponent, modulo 512: e^-(y + y_rest) = 2^n (1 + p)."""
     r, r_rest, n_bits = reduced(-y, -y_rest)
     return r + exp_tail(r, r_rest), n_bits
 
 
 @inlined
-def _times_tiny(dy, y, factor, n_bits):
+def _times_tiny(dy: np.float32, y: np.float32, factor: np.float32, n_bits: np.int32) -> np.float32:
     """Return dy 2^n factor, where n is about -y / ln(2).
 
     The power of 2 is up to three factors, so that the product is rounded to a tiny number only once.
@@ -81,20 +85,20 @@ def _times_tiny(dy, y, factor, n_bits):
 
 
 @inlined
-def _on_both_sides(dy, x, below):
+def _on_both_sides(dy: np.float32, x: np.float32, below: np.float32) -> np.float32:
     """Return dy times the slope at x, given that at -|x|."""
     return select(x < ZERO, below, dy - below)
 
 
 @inlined
-def _unless_far(y, p, n_bits):
+def _unless_far(y: np.float32, p: np.float32, n_bits: np.int32) -> np.float32:
     """Return e^-y = 2^n (1 + p), or 0 if it is not a normal number."""
     power = power_of_2(n_bits)
     return select(y < _FAR, fma(p, power, power), ZERO)
 
 
 @inlined
-def _gate_beyond(dy, x, y, y_rest, w):
+def _gate_beyond(dy: np.float32, x: np.float32, y: np.float32, y_rest: np.float32, w: np.float32) -> np.float32:
     """Return dy times the derivative of x sigmoid(v(x)), large y + y_rest = |v|, w = |x| v'(x).
 
     At -|x| it is e r (1 - w r), r = 1 / (1 + e), e = e^-y.
@@ -106,19 +110,19 @@ def _gate_beyond(dy, x, y, y_rest, w):
 
 
 @inlined
-def _silu_beyond(dy, x):
+def _silu_beyond(dy: np.float32, x: np.float32) -> np.float32:
     a = magnitude(x, _SILU_END)
     return _gate_beyond(dy, x, a, ZERO, a)
 
 
 @inlined
-def _quick_gelu_beyond(dy, x):
+def _quick_gelu_beyond(dy: np.float32, x: np.float32) -> np.float32:
     y, y_rest = quick_exponent(magnitude(x, _QUICK_GELU_END))
     return _gate_beyond(dy, x, y, y_rest, y)
 
 
 @inlined
-def _fast_gelu_beyond(dy, x):
+def _fast_gelu_beyond(dy: np.float32, x: np.float32) -> np.float32:
     a = magnitude(x, _FAST_GELU_END)
     y, y_rest = fast_exponent(a)
     return _gate_beyond(dy, x, y, y_rest, a * fma(_THREE_TIMES_CUBIC * a, a, _LINEAR))
@@ -129,7 +133,7 @@ _DENSITY: Final = np.float32(math.sqrt(0.5 / math.pi))
 
 
 @inlined
-def _gelu_beyond(dy, x):
+def _gelu_beyond(dy: np.float32, x: np.float32) -> np.float32:
     """Return dy times the slope of gelu for large |x|. At -|x| it is a multiple of |x| e^(-x^2 / 2)."""
     a = magnitude(x, _GELU_END)
     half = _HALF * a
@@ -140,18 +144,18 @@ def _gelu_beyond(dy, x):
     return _on_both_sides(dy, x, _times_tiny(dy, y, fma(p, factor, factor), n_bits))
 
 
-def _of_both_sides(below: Any) -> Any:
+def _of_both_sides(below: Unary[np.float32]) -> Unary[np.float32]:
     """Return the slope at x, if `below` gives the one at -|x|."""
 
     @inlined
-    def slope(x):
+    def slope(x: np.float32) -> np.float32:
         share = below(fabs(x))
         return select(x < ZERO, share, ONE - share)
 
     return slope
 
 
-def _of_gate(rows: Rows, width: float) -> Any:
+def _of_gate(rows: Rows, width: float) -> Unary[np.float32]:
     return _of_both_sides(of_equal_width(rows, width))
 
 
@@ -160,7 +164,7 @@ _quick_index = multiple_of(_SILU_WIDTH)
 
 
 @inlined
-def _quick_gelu_below(a):
+def _quick_gelu_below(a: np.float32) -> np.float32:
     """Return the slope of silu at -1.702 a."""
     z, z_rest = quick_exponent(a)
     i = _quick_index(z)
@@ -186,7 +190,7 @@ mish_formula, mish, mish_of_ordinary = _functions(
 
 
 @inlined
-def softplus(dy, x, beta, threshold):
+def softplus(dy: np.float32, x: np.float32, beta: np.float32, threshold: np.float32) -> np.float32:
     """Return dy if beta x > threshold, else dy sigmoid(beta x), with beta x as a sum of two numbers."""
     z = fma(beta, x, ZERO)
     rest = fma(beta, x, -z)

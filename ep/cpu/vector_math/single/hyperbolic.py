@@ -5,11 +5,12 @@ import math
 import numpy as np
 
 from ep.cpu.vector_math.bits import copysign, fabs, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.constants import SHIFT_FLOAT32 as SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_most
 from ep.cpu.vector_math.polynomial import polynomial, polynomial_chain, polynomial_pairs
 from ep.cpu.vector_math.single.coefficients import COSH, EXP_OF_TWICE, SINH, TANH
-from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, SHIFT, ZERO, power_of_2
+from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, ZERO, power_of_2
 
 _ONE, _TWO, _ENOUGH = np.float32(1.0), np.float32(2.0), np.float32(10.0)
 _TWO_LOG2_E, _HALF_LN2 = np.float32(2.0 / math.log(2.0)), np.float32(math.log(2.0) / 2.0)
@@ -23,14 +24,14 @@ _cosh_rest, _sinh_rest = polynomial_chain(*COSH), polynomial_chain(*SINH)
 
 
 @inlined
-def _tanh_small(a):
+def _tanh_small(a: np.float32) -> np.float32:
     """Return tanh for |a| < 0.96."""
     z = fma(a, a, ZERO)
     return fma(fma(_tanh_rest(z), z, ZERO), a, a)
 
 
 @inlined
-def _tanh_large(a):
+def _tanh_large(a: np.float32) -> np.float32:
     """Return 1 - 2 / (e^2a + 1), whose rounding errors shrink as a grows."""
     a = at_most(a, _ENOUGH)
     shifted = fma(a, _TWO_LOG2_E, SHIFT)
@@ -41,14 +42,14 @@ def _tanh_large(a):
 
 
 @inlined
-def tanh(x):
+def tanh(x: np.float32) -> np.float32:
     """Return the hyperbolic tangent."""
     a = fabs(x)
     return copysign(select(a < _SMALL, _tanh_small(a), _tanh_large(a)), x)
 
 
 @inlined
-def _parts(x):
+def _parts(x: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32, np.float32]:
     """Return p, p_rest, m, r, s and c: cosh x / 2 = p (1 + c) + m (r + s) and |sinh x| / 2 = m (1 + c) + p (r + s).
 
     With |x| = n ln(2) + r + r_rest: p + p_rest and m are the sum and the difference of 2^(n - 2) and 2^(-n - 2), so m
@@ -70,7 +71,7 @@ def _parts(x):
 
 
 @inlined
-def sinh(x):
+def sinh(x: np.float32) -> np.float32:
     """Return the hyperbolic sine. p r + m includes its rounding error."""
     p, _, m, r, s, c = _parts(x)
     high = fma(p, r, m)
@@ -79,7 +80,7 @@ def sinh(x):
 
 
 @inlined
-def cosh(x):
+def cosh(x: np.float32) -> np.float32:
     """Return the hyperbolic cosine."""
     p, p_rest, m, r, s, c = _parts(x)
     return (p + fma(p, c, fma(m, r + s, p_rest))) * _TWO

@@ -29,7 +29,7 @@ _log_rest = polynomial(*(coefficient / 4.0 ** (i + 1) for i, coefficient in enum
 
 
 @inlined
-def _split(u, big):
+def _split(u: np.float32, big: np.bool) -> tuple[np.float32, np.float32, np.float32]:
     """Return k, 2^-k and m; k of 2 u if `big`."""
     k_bits, m = split(u, _ONE_BITS)
     k = number(np.int32(k_bits + select(big, _EXPONENT_1, _EXPONENT_0)))
@@ -37,7 +37,7 @@ def _split(u, big):
 
 
 @inlined
-def _log(k, t, t_rest):
+def _log(k: np.float32, t: np.float32, t_rest: np.float32) -> np.float32:
     """Return k ln(2) + 2 atanh(t / 2) + t_rest for 0 <= t <= 2/3 and k >= 0."""
     first = fma(k, LN2, _ZERO)
     total, error = sum_of_ordered(first, t)
@@ -47,7 +47,7 @@ def _log(k, t, t_rest):
 
 
 @inlined
-def asinh(x):
+def asinh(x: np.float32) -> np.float32:
     """Return ln(u), u = |x| + w, w = sqrt(x^2 + 1); t = 2 |x| / (w + 1) if u < 2, and u = 2 |x| if |x| is big.
 
     The rounding errors of w, of u, of the denominator and of t are corrected, as far as they matter.
@@ -72,7 +72,7 @@ def asinh(x):
 
 
 @inlined
-def acosh(x):
+def acosh(x: np.float32) -> np.float32:
     """Return ln(u), u = x + w, w = sqrt(x^2 - 1); t = 2 (x - 1) / w if u < 2, and u = 2 x if x is big."""
     big = x > _BIG
     e = x - _ONE
@@ -95,7 +95,7 @@ def acosh(x):
 
 
 @inlined
-def atanh(x):
+def atanh(x: np.float32) -> np.float32:
     """Return ln(u) / 2, u = (1 + |x|) / (1 - |x|). The quotient is n / d for n, d = (1 + |x|) -+ 2^k (1 - |x|)."""
     a = fabs(x)
     b = _ONE - a

@@ -15,7 +15,7 @@ _arc_tangent, _arc_sine = polynomial(*ARC_TANGENT), polynomial(*ARC_SINE)
 
 
 @inlined
-def atan(x):
+def atan(x: np.float32) -> np.float32:
     """Return the arc tangent: of |x|, or pi/2 - that of 1 / |x|."""
     a = fabs(x)
     high = a > _ONE
@@ -28,7 +28,7 @@ def atan(x):
 
 
 @inlined
-def asin(x):
+def asin(x: np.float32) -> np.float32:
     """Return the arc sine; above 1/2, pi/2 - 2 asin(sqrt((1 - |x|) / 2))."""
     a = fabs(x)
     high = a > _HALF
@@ -41,7 +41,7 @@ def asin(x):
 
 
 @inlined
-def acos(x):
+def acos(x: np.float32) -> np.float32:
     """Return the arc cosine: pi/2 - asin(x).
 
     Above 1/2, with s = asin(sqrt((1 - |x|) / 2)), it is 2 s, or pi - 2 s for x < 0.

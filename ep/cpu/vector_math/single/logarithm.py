@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from ep.cpu.vector_math.bits import copysign, fma, from_bits, select, to_bits
+from ep.cpu.vector_math.bits import Binary, Unary, copysign, fma, from_bits, select, to_bits
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
 from ep.cpu.vector_math.single import coefficients
@@ -35,7 +35,7 @@ _log2_rest, _log10_rest = polynomial(*coefficients.LOG2), polynomial(*coefficien
 
 
 @inlined
-def split(x, low):
+def split(x: np.float32, low: np.int32) -> tuple[np.int32, np.float32]:
     """Return k, as the exponent bits of an integer, and 1 + f, for normal x > 0.
 
     low: the bits of the least 1 + f.
@@ -45,20 +45,20 @@ def split(x, low):
 
 
 @inlined
-def number(k):
+def number(k: np.int32) -> np.float32:
     """Return k of `split` as a float32."""
     return np.float32(np.int32(k >> 23))
 
 
 @inlined
-def _split_normal(x):
+def _split_normal(x: np.float32) -> tuple[np.float32, np.float32]:
     """Return k 2^23 and f for normal x > 0."""
     k, mantissa = split(x, _SQRT_HALF)
     return np.float32(k), mantissa - _ONE
 
 
 @inlined
-def _split_any(x):
+def _split_any(x: np.float32) -> tuple[np.float32, np.float32]:
     """Return k 2^23 and f for any finite x > 0."""
     subnormal = x < _SMALLEST_NORMAL
     k, f = _split_normal(select(subnormal, x * _UP, x))
@@ -66,78 +66,57 @@ def _split_any(x):
 
 
 @inlined
-def _with_limits(x, y):
+def _with_limits(x: np.float32, y: np.float32) -> np.float32:
     y = select(x > _ZERO, y, select(x == _ZERO, -_INF, _NAN))
     return select(x == _INF, x, y)
 
 
 @inlined
-def _ln(k, f, rest):
+def _ln(k: np.float32, f: np.float32, rest: np.float32) -> np.float32:
     """Return k ln(2) + f + f^2 rest."""
     total, error = sum_of_ordered(fma(k, LN2, _ZERO), f)
     return total + fma(f * f, rest, fma(k, LN2_REST, error))
 
 
 @inlined
-def _log(k, f):
+def _log(k: np.float32, f: np.float32) -> np.float32:
     return fma(k, _K_LN2, fma(f * f, _log_rest(f), f))
 
 
 @inlined
-def _log2(k, f):
+def _log2(k: np.float32, f: np.float32) -> np.float32:
     return fma(k, _K, fma(f, _LOG2_E, fma(f, _log2_rest(f), _ZERO)))
 
 
 @inlined
-def _log10(k, f):
+def _log10(k: np.float32, f: np.float32) -> np.float32:
     rest = fma(f, _log10_rest(f), fma(k, _K_LOG10_2[1], _ZERO))
     return fma(k, _K_LOG10_2[0], fma(f, _LOG10_E, rest))
 
 
-@inlined
-def log_of_normal(x):
-    """Return the natural logarithm of normal x > 0."""
-    k, f = _split_normal(x)
-    return _log(k, f)
+def _of_parts(logarithm: Binary[np.float32]) -> tuple[Unary[np.float32], Unary[np.float32]]:
+    """Return the logarithm of any x, and that of normal x > 0, by a function of k 2^23 and f."""
+
+    @inlined
+    def of_any(x: np.float32) -> np.float32:
+        k, f = _split_any(x)
+        return _with_limits(x, logarithm(k, f))
+
+    @inlined
+    def of_normal(x: np.float32) -> np.float32:
+        k, f = _split_normal(x)
+        return logarithm(k, f)
+
+    return of_any, of_normal
+
+
+log, log_of_normal = _of_parts(_log)
+log2, log2_of_normal = _of_parts(_log2)
+log10, log10_of_normal = _of_parts(_log10)
 
 
 @inlined
-def log2_of_normal(x):
-    """Return the logarithm to base 2 of normal x > 0."""
-    k, f = _split_normal(x)
-    return _log2(k, f)
-
-
-@inlined
-def log10_of_normal(x):
-    """Return the logarithm to base 10 of normal x > 0."""
-    k, f = _split_normal(x)
-    return _log10(k, f)
-
-
-@inlined
-def log(x):
-    """Return the natural logarithm."""
-    k, f = _split_any(x)
-    return _with_limits(x, _log(k, f))
-
-
-@inlined
-def log2(x):
-    """Return the logarithm to base 2."""
-    k, f = _split_any(x)
-    return _with_limits(x, _log2(k, f))
-
-
-@inlined
-def log10(x):
-    """Return the logarithm to base 10."""
-    k, f = _split_any(x)
-    return _with_limits(x, _log10(k, f))
-
-
-@inlined
-def log1p(x):
+def log1p(x: np.float32) -> np.float32:
     """Return ln(1 + x).
 
     k is that of 1 + x, and f = x / 2^k + (1 / 2^k - 1) is exact although 1 + x is rounded.

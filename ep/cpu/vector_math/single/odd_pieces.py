@@ -21,7 +21,7 @@ _LINEAR = 1.25 * 2.0**-4  # the end of the first of them
 
 
 @inlined
-def _quarter(a):
+def _quarter(a: np.float32) -> int:
     return shift_right(to_bits(at_least(a, _LOWEST)), _QUARTER)
 
 

@@ -1,23 +1,24 @@
 """Functions as polynomials on pieces of the axis, whose coefficients are looked up in registers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from ep.common.native.emitted import emitted
+from ep.common.native.emitted import Emitted, emitted
 from ep.cpu.compile.vectors import fma as multiply_add
-from ep.cpu.vector_math.bits import copysign, fabs, fma, select, to_bits
+from ep.cpu.vector_math.bits import Unary, copysign, fabs, fma, select, to_bits
 from ep.cpu.vector_math.constants import SHIFT_FLOAT32
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_most
-from ep.cpu.vector_math.lookup import table
+from ep.cpu.vector_math.lookup import Table, table
 
+Index = Callable[[np.float32], int]
 Rows = Sequence[Sequence[float]]
 """The centres of 32 or 8 pieces, and the coefficients in the distance from them, the constant ones first."""
 
 
-def pieces(rows: Rows) -> tuple[Any, Any, Any]:
+def pieces(rows: Rows) -> tuple[Table[np.float32], Table[np.float32], Emitted[np.float32]]:
     """Return centre(index), constant(index) and slope(index, t): the function at centre + t is constant + t slope."""
     centre, constant, *coefficients = (table(row, np.float32) for row in rows)
 
@@ -37,24 +38,24 @@ def from_entry(rows: Rows, first: int) -> Rows:
     return [[*row[place:], *row[:place]] for row in rows]
 
 
-def multiple_of(width: float) -> Any:
+def multiple_of(width: float) -> Index:
     """Return the compiled function that gives the multiple of `width` nearest to a number, in its low bits."""
     inverse = np.float32(1.0 / width)
 
     @inlined
-    def index(a):
+    def index(a: np.float32) -> int:
         return to_bits(fma(a, inverse, SHIFT_FLOAT32))
 
     return index
 
 
-def of_equal_width(rows: Rows, width: float) -> Any:
+def of_equal_width(rows: Rows, width: float) -> Unary[np.float32]:
     """Return the compiled function with pieces around the multiples of `width`."""
     centre, constant, slope = pieces(rows)
     index = multiple_of(width)
 
     @inlined
-    def function(a):
+    def function(a: np.float32) -> np.float32:
         i = index(a)
         t = a - centre(i)
         return fma(t, slope(i, t), constant(i))
@@ -62,31 +63,31 @@ def of_equal_width(rows: Rows, width: float) -> Any:
     return function
 
 
-def odd(rows: Rows, index: Any, linear: float, end: float) -> Any:
+def odd(rows: Rows, index: Index, linear: float, end: float) -> Unary[np.float32]:
     """Return an odd function that is constant from `end` on.
 
     Up to `linear` the rows give the function minus its argument.
     """
     centre, constant, slope = pieces(rows)
-    linear, end = np.float32(linear), np.float32(end)
+    end_of_line, end_of_slope = np.float32(linear), np.float32(end)
 
     @inlined
-    def function(x):
+    def function(x: np.float32) -> np.float32:
         a = fabs(x)
-        a = at_most(a, end)
+        a = at_most(a, end_of_slope)
         i = index(a)
         t = a - centre(i)
-        return copysign(fma(t, slope(i, t), select(a < linear, a, constant(i))), x)
+        return copysign(fma(t, slope(i, t), select(a < end_of_line, a, constant(i))), x)
 
     return function
 
 
-def with_beyond(ordinary: Any, limit: float, beyond: Any) -> Any:
+def with_beyond(ordinary: Unary[np.float32], limit: float, beyond: Unary[np.float32]) -> Unary[np.float32]:
     """Return the compiled function of any x: `ordinary` for |x| <= limit, else `beyond`."""
-    limit = np.float32(limit)
+    last = np.float32(limit)
 
     @inlined
-    def function(x):
-        return select(fabs(x) <= limit, ordinary(x), beyond(x))
+    def function(x: np.float32) -> np.float32:
+        return select(fabs(x) <= last, ordinary(x), beyond(x))
 
     return function

@@ -11,11 +11,12 @@ the relative error of the result.
 import numpy as np
 
 from ep.cpu.vector_math.bits import both, copysign, either, fabs, fma, from_bits, rint, select, to_bits
+from ep.cpu.vector_math.constants import SHIFT_FLOAT32 as SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import clamp
 from ep.cpu.vector_math.polynomial import polynomial
 from ep.cpu.vector_math.single.coefficients import LN_8_5, LN_16_13, LOG_OF_POWER
-from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, SHIFT, ZERO, exp_polynomial, scaled
+from ep.cpu.vector_math.single.exponential import LN2, LN2_REST, LOG2_E, ZERO, exp_polynomial, scaled
 from ep.cpu.vector_math.single.logarithm import split
 
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)
@@ -33,7 +34,7 @@ _rest = polynomial(*LOG_OF_POWER)
 
 
 @inlined
-def _ln(x, k_less):
+def _ln(x: np.float32, k_less: np.float32) -> tuple[np.float32, np.float32, np.float32]:
     """Return high, middle and low, whose sum is ln(x) - k_less 2^-23 ln(2), for normal x > 0."""
     k_bits, m = split(x, _LOWEST_M)
     k = np.float32(k_bits) - k_less
@@ -51,7 +52,7 @@ def _ln(x, k_less):
 
 
 @inlined
-def _exp(product, y, middle, rest):
+def _exp(product: np.float32, y: np.float32, middle: np.float32, rest: np.float32) -> tuple[np.float32, np.int32]:
     """Return p and the bits of n shifted to the exponent: e^(product + y middle + rest) = 2^n p."""
     shifted = fma(fma(y, middle, product), LOG2_E, SHIFT)
     n = shifted - SHIFT
@@ -60,7 +61,7 @@ def _exp(product, y, middle, rest):
 
 
 @inlined
-def pow_of_ordinary(x, y):
+def pow_of_ordinary(x: np.float32, y: np.float32) -> np.float32:
     """Return x^y for normal x > 0 if the result is a normal number."""
     high, middle, low = _ln(x, ZERO)
     product = fma(y, high, ZERO)
@@ -69,7 +70,7 @@ def pow_of_ordinary(x, y):
 
 
 @inlined
-def _signed(x, y, magnitude):
+def _signed(x: np.float32, y: np.float32, magnitude: np.float32) -> np.float32:
     """Return x^y, given |x|^y, except for the arguments whose result is 1 or NaN by a rule of its own."""
     half = _HALF * y
     whole = rint(y) == y
@@ -80,7 +81,7 @@ def _signed(x, y, magnitude):
 
 
 @inlined
-def pow(x, y):
+def pow(x: np.float32, y: np.float32) -> np.float32:
     """Return x^y by the rules of C.
 
     A large product gives 0 or infinity by itself, so the small terms are left out. Limiting y keeps 0 y from being NaN.

@@ -17,7 +17,7 @@ _first_step = polynomial_chain(*RSQRT)
 
 
 @inlined
-def rsqrt_of_normal(x):
+def rsqrt_of_normal(x: np.float32) -> np.float32:
     """Return 1 / sqrt(x) of normal x > 0.
 
     A guess from the bits of x, a polynomial in its error, to 2^-15.6, and a Newton step.
@@ -32,7 +32,7 @@ def rsqrt_of_normal(x):
 
 
 @inlined
-def rsqrt(x):
+def rsqrt(x: np.float32) -> np.float32:
     """Return 1 / sqrt(x)."""
     subnormal = x < _SMALLEST_NORMAL
     y = rsqrt_of_normal(select(subnormal, x * _UP, x))
@@ -43,7 +43,7 @@ def rsqrt(x):
 
 
 @inlined
-def rsqrt_by_instruction(x):
+def rsqrt_by_instruction(x: np.float32) -> np.float32:
     """Return 1 / sqrt(x): an instruction that is accurate to 2^-14 and handles the limits, and a Newton step."""
     y = approximate_rsqrt(x)
     product = fma(x, y, _ZERO)

@@ -14,13 +14,13 @@ _SMALL = np.float32(-60.0)
 
 
 @inlined
-def small_unit(z):
+def small_unit(z: np.float32) -> np.float32:
     """Return 1, or 2^-64 if z is so small that e^-z would overflow; it is then negligible in their sum."""
     return select(z < _SMALL, DOWN, ONE)
 
 
 @inlined
-def _terms(z, z_rest):
+def _terms(z: np.float32, z_rest: np.float32) -> tuple[np.float32, np.float32, np.float32, np.float32, np.float32]:
     """Return rest, power, one, one_rest and unit: 1 + e^-(z + z_rest) = (rest power + one + one_rest) / unit.
 
     one_rest is 0 unless unit and power are too far apart for an exact sum.
@@ -33,7 +33,7 @@ def _terms(z, z_rest):
 
 
 @inlined
-def sigmoid(x):
+def sigmoid(x: np.float32) -> np.float32:
     """Return 1 / (1 + e^-x). The rounding errors of the sum and of the quotient are corrected."""
     rest, power, one, one_rest, unit = _terms(clamp(x, VANISHED, ENOUGH), ZERO)
     sum_ = fma(rest, power, one)
@@ -45,7 +45,7 @@ def sigmoid(x):
 
 
 @inlined
-def gated(x, z, z_rest):
+def gated(x: np.float32, z: np.float32, z_rest: np.float32) -> np.float32:
     """Return x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH."""
     rest, power, one, one_rest, unit = _terms(z, z_rest)
     return (x / (one + fma(rest, power, one_rest))) * unit

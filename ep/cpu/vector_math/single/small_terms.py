@@ -13,20 +13,20 @@ from ep.cpu.vector_math.single.sigmoid import DOWN, UP_BITS
 
 
 @inlined
-def magnitude(x, end):
+def magnitude(x: np.float32, end: np.float32) -> np.float32:
     """Return |x|, or end if that is smaller."""
     return at_most(fabs(x), end)
 
 
 @inlined
-def minus_exp(y, y_rest):
+def minus_exp(y: np.float32, y_rest: np.float32) -> tuple[np.float32, np.float32, np.float32]:
     """Return w as the sum of two numbers, and 2^(n + 64), for e = e^-(y + y_rest)."""
     r, r_rest, n_bits = reduced(-y, -y_rest)
     return r, exp_tail(r, r_rest), from_bits(np.int32(n_bits + UP_BITS))
 
 
 @inlined
-def slightly_less(y, y_rest, part):
+def slightly_less(y: np.float32, y_rest: np.float32, part: np.float32) -> tuple[np.float32, np.float32]:
     """Return w and 2^(n + 64) of e (1 - part e), for small e = e^-(y + y_rest)."""
     r, tail, power = minus_exp(y, y_rest)
     w, unit = r + tail, power * (part * DOWN)
@@ -35,6 +35,6 @@ def slightly_less(y, y_rest, part):
 
 
 @inlined
-def changed(base, weight, w, power):
+def changed(base: np.float32, weight: np.float32, w: np.float32, power: np.float32) -> np.float32:
     """Return base + weight e. The weight is given times 2^-64."""
     return fma(power, fma(w, weight, weight), base)

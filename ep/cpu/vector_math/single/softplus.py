@@ -1,10 +1,8 @@
 """softplus with its attributes, and logsigmoid, in float32 arithmetic."""
 
-from typing import Any
-
 import numpy as np
 
-from ep.cpu.vector_math.bits import fabs, fma, from_bits, select
+from ep.cpu.vector_math.bits import Value, fabs, fma, from_bits, select
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.limits import at_least, at_most
 from ep.cpu.vector_math.polynomial import polynomial_pairs
@@ -19,23 +17,26 @@ _SMALL_BETA, _LARGE_BETA = np.float32(1.0), np.float32(2.0**32)
 _UP_BITS = tuple(np.int32((127 + n) << 23) for n in (126, 64, 0))
 _TWICE_ONE_BITS = np.int32(254 << 23)
 _ENDS = (172.0, 130.0, 87.0)
+_FIRST = np.float32(SOFTPLUS[0])
 _log_rest = polynomial_pairs(*SOFTPLUS[1:])
 
 
 @inlined
-def _scaled(y, y_rest, up_bits, down):
+def _scaled(
+    y: np.float32, y_rest: np.float32, up_bits: np.int32, down: np.float32
+) -> tuple[np.float32, np.float32, np.float32, np.float32]:
     """Return e, its rounding error, e f and (ln(1 + f) / f - 1) / f, where f = e^(y + y_rest), y <= 0, e = f / down."""
     r, r_rest, n_bits = reduced(y, y_rest)
     power = from_bits(np.int32(n_bits + up_bits))
     more = r + exp_tail(r, r_rest)
     e = fma(more, power, power)
     f = e * down
-    q = fma(_log_rest(f), f, SOFTPLUS[0])
+    q = fma(_log_rest(f), f, _FIRST)
     return e, fma(more, power, power - e), fma(e, f, ZERO), q
 
 
 @inlined
-def logsigmoid(x):
+def logsigmoid(x: np.float32) -> np.float32:
     """Return ln(sigmoid(x)) = min(x, 0) - ln(1 + e^-|x|). The second term is scaled by 2^64 until the end."""
     y = -fabs(x)
     e, _, ef, q = _scaled(at_least(y, VANISHED), ZERO, UP_BITS, DOWN)
@@ -43,20 +44,20 @@ def logsigmoid(x):
 
 
 @inlined
-def _two(number: Any) -> Any:
+def _two(number: float) -> tuple[np.float32, np.float32]:
     """Return a float64 number as the sum of two float32 numbers; only infinity if it is out of their range."""
     high = np.float32(number)
     return high, select(fabs(high) < _INF, np.float32(number - np.float64(high)), ZERO)
 
 
 @inlined
-def _by_size(beta: Any, small: Any, middle: Any, large: Any) -> Any:
+def _by_size(beta: np.float32, small: Value, middle: Value, large: Value) -> Value:
     size = fabs(beta)
     return select(size < _SMALL_BETA, small, select(size > _LARGE_BETA, large, middle))
 
 
 @inlined
-def soft_plus(x, beta, threshold):
+def soft_plus(x: np.float32, beta: np.float32, threshold: np.float32) -> np.float32:
     """Return x if beta x > threshold, else ln(1 + e^(beta x)) / beta.
 
     Terms that depend only on beta and threshold are computed first, so that the compiler can move them out of the loop.

@@ -11,10 +11,11 @@ from typing import Final
 import numpy as np
 
 from ep.cpu.vector_math.bits import fma, from_bits, select, to_bits
+from ep.cpu.vector_math.constants import SHIFT_FLOAT32 as SHIFT
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.polynomial import polynomial
 from ep.cpu.vector_math.single.coefficients import COSINE, COTANGENT, HALF_PI, SINE
-from ep.cpu.vector_math.single.exponential import SHIFT, ZERO
+from ep.cpu.vector_math.single.exponential import ZERO
 
 LIMIT: Final = 2.0**17
 """The largest magnitude for which sin, cos and tan are accurate: the error of k is then less than 1/200."""
@@ -29,7 +30,7 @@ _sine, _cosine, _cotangent = polynomial(*SINE), polynomial(*COSINE), polynomial(
 
 
 @inlined
-def _reduce(x):
+def _reduce(x: np.float32) -> tuple[np.float32, np.float32, int]:
     """Return (r, lost, k): x = k pi/2 + r - lost. Only the low bits of k are valid; lost is +0 if x is 0."""
     shifted = fma(x, _TWO_OVER_PI, SHIFT)
     k = shifted - SHIFT
@@ -39,7 +40,7 @@ def _reduce(x):
 
 
 @inlined
-def _sine_cosine(x):
+def _sine_cosine(x: np.float32) -> tuple[np.float32, np.float32, int]:
     """Return the sine and the cosine of the reduced argument, and k. The sine of -0 is -0."""
     r, lost, k = _reduce(x)
     z = fma(r, r, fma(-r, lost + lost, ZERO))
@@ -47,7 +48,7 @@ def _sine_cosine(x):
 
 
 @inlined
-def sin(x):
+def sin(x: np.float32) -> np.float32:
     """Return the sine of x, |x| <= LIMIT."""
     s, c, k = _sine_cosine(x)
     value = select((k & 1) != 0, c, s)
@@ -55,7 +56,7 @@ def sin(x):
 
 
 @inlined
-def cos(x):
+def cos(x: np.float32) -> np.float32:
     """Return the cosine of x, |x| <= LIMIT."""
     s, c, k = _sine_cosine(x)
     value = select((k & 1) != 0, s, c)
@@ -63,7 +64,7 @@ def cos(x):
 
 
 @inlined
-def tan(x):
+def tan(x: np.float32) -> np.float32:
     """Return r over r cot(r), or minus its inverse, plus rounding errors; -0 stays.
 
     The rounding error of z = r^2 is not corrected: it changes the result by less than 1/8 ulp. Near multiples of pi/2,

@@ -18,7 +18,7 @@ exp_fraction, _fraction_near_0 = polynomial_pairs(*EXP), polynomial_pairs(*EXPM1
 
 
 @inlined
-def _scaled_power(r, shifted, n):
+def _scaled_power(r: float, shifted: float, n: float) -> float:
     """Return 2^n e^r, n = shifted - SHIFT."""
     index = to_bits(shifted)
     p = power(index)
@@ -26,7 +26,7 @@ def _scaled_power(r, shifted, n):
 
 
 @inlined
-def exp(x):
+def exp(x: float) -> float:
     """Return e^x."""
     x = clamp(x, -750.0, 750.0)
     shifted = fma(x, LOG2_E[0], SHIFT)
@@ -35,7 +35,7 @@ def exp(x):
 
 
 @inlined
-def exp2(x):
+def exp2(x: float) -> float:
     """Return 2^x."""
     x = clamp(x, -1080.0, 1080.0)
     shifted = x + SHIFT
@@ -44,18 +44,17 @@ def exp2(x):
 
 
 @inlined
-def expm1(x):
+def expm1(x: float) -> float:
     """Return e^x - 1 = (p - 1) + p (e^r - 1), including the rounding errors of the sums."""
     y = clamp(x, -50.0, 710.0)
     shifted = fma(y, LOG2_E[0], SHIFT)
     n = shifted - SHIFT
     index = to_bits(shifted)
     r = fma(n, -LN2[0], y)
-    r_rest = n * -LN2[1]
     p = scale(power(index), n - 1.0)  # half of 2^n, since 2^1024 is not a float64
     first = p - 0.5
     total = fma(p, r, first)
-    rest = fma(r * r, _fraction_near_0(r), (r + 1.0) * (power_rest(index) + r_rest))
+    rest = fma(r * r, _fraction_near_0(r), (r + 1.0) * fma(n, -LN2[1], power_rest(index)))
     above = p > 0.5
     lost = select(above, -0.5, p) - (first - select(above, p, -0.5))
     rest = fma(p, rest, fma(p, r, first - total) + lost)

@@ -10,16 +10,18 @@ exactly 0 on both sides of 1, and r is exact. Zeros and infinity have infinite e
 low parts of log 2 are positive.
 """
 
+from collections.abc import Iterable
+from fractions import Fraction
+
 import numpy as np
 
 from ep.cpu.vector_math.bits import copysign, fma, select, shift_right, to_bits
 from ep.cpu.vector_math.constants import LOG2_E, LOG10_E, ln, pair
 from ep.cpu.vector_math.inlined import inlined
 from ep.cpu.vector_math.instructions import exponent, mantissa, scale
-from ep.cpu.vector_math.lookup import table
+from ep.cpu.vector_math.lookup import Table, table
 from ep.cpu.vector_math.polynomial import polynomial_pairs
 from ep.cpu.vector_math.tabled.coefficients import LOG
-from ep.cpu.vector_math.tabled.pairs import pair_tables
 
 # 128 c: |r| is smallest, except in the second and the second last sixteenth, where the results themselves are small
 _INVERSES = tuple(n / 128 for n in (128, 120, 111, 105, 100, 95, 91, 87, 84, 80, 77, 74, 72, 69, 68, 64))
@@ -27,13 +29,19 @@ _INF = float("inf")
 _LAST_BIT = -42  # leaves 11 bits of a double that begins with 1/2 for the exponent
 
 
+def _tables(values: Iterable[Fraction]) -> tuple[Table[np.float64], Table[np.float64]]:
+    """Return the look-ups of the high and of the low parts of `values`."""
+    high, low = zip(*(pair(value, _LAST_BIT) for value in values), strict=True)
+    return table(high, np.float64), table(low, np.float64)
+
+
 _LN2, _LN10 = ln(2), ln(10)
 _LOGARITHMS = [-ln(c) for c in _INVERSES]
 
 _inverse = table(_INVERSES, np.float64)
-_ln_high, _ln_low = pair_tables(_LOGARITHMS, _LAST_BIT)
-_log2_high, _log2_low = pair_tables([y / _LN2 for y in _LOGARITHMS], _LAST_BIT)
-_log10_high, _log10_low = pair_tables([y / _LN10 for y in _LOGARITHMS], _LAST_BIT)
+_ln_high, _ln_low = _tables(_LOGARITHMS)
+_log2_high, _log2_low = _tables(y / _LN2 for y in _LOGARITHMS)
+_log10_high, _log10_low = _tables(y / _LN10 for y in _LOGARITHMS)
 _rest = polynomial_pairs(*LOG)
 """q(r), with ln(1 + r) = r + r^2 q(r), for -1/32 <= r < 1/16."""
 _LN2_HIGH, _LN2_LOW = pair(_LN2, _LAST_BIT)
@@ -41,7 +49,7 @@ _LOG10_2_HIGH, _LOG10_2_LOW = pair(_LN2 / _LN10, _LAST_BIT)
 
 
 @inlined
-def _reduced(x):
+def _reduced(x: float) -> tuple[float, float, int]:
     """Return k, r and the index of c."""
     m = mantissa(x)
     index = shift_right(to_bits(m), 48)
@@ -49,7 +57,7 @@ def _reduced(x):
 
 
 @inlined
-def log(x):
+def log(x: float) -> float:
     """Return the natural logarithm."""
     k, r, index = _reduced(x)
     low = fma(k, _LN2_LOW, _ln_low(index))
@@ -57,7 +65,7 @@ def log(x):
 
 
 @inlined
-def log2(x):
+def log2(x: float) -> float:
     """Return the logarithm to base 2."""
     k, r, index = _reduced(x)
     low = fma(r, LOG2_E[1], _log2_low(index))
@@ -65,7 +73,7 @@ def log2(x):
 
 
 @inlined
-def log10(x):
+def log10(x: float) -> float:
     """Return the logarithm to base 10."""
     k, r, index = _reduced(x)
     low = fma(r, LOG10_E[1], fma(k, _LOG10_2_LOW, _log10_low(index)))
@@ -74,7 +82,7 @@ def log10(x):
 
 
 @inlined
-def log_sum(u, low, k_offset):
+def log_sum(u: float, low: float, k_offset: float) -> float:
     """Return ln(2^k_offset (u + low)) for u >= 0 with |low| below its last bit."""
     k, r, index = _reduced(u)
     # low times 2^-k, which must not become infinity
@@ -85,7 +93,7 @@ def log_sum(u, low, k_offset):
 
 
 @inlined
-def log1p(x):
+def log1p(x: float) -> float:
     """Return ln(1 + x), including the rounding error of 1 + x; -0 stays."""
     u = 1.0 + x
     part = u - 1.0

@@ -3,8 +3,6 @@
 With z = m ln 2 - r, m a multiple of 1/16 and t = 2^-(m - floor m), sigmoid(z) = 2^floor(m) / (2^floor(m) + t e^r).
 """
 
-from typing import Any
-
 from ep.cpu.vector_math.bits import fma, to_bits
 from ep.cpu.vector_math.constants import LN2, LOG2_E
 from ep.cpu.vector_math.constants import SHIFT_SIXTEENTHS as SHIFT
@@ -21,7 +19,7 @@ softplus, logsigmoid = softplus_functions(exp, log_sum)
 
 
 @inlined
-def _terms(z: float, z_rest: float) -> Any:
+def _terms(z: float, z_rest: float) -> tuple[float, float, float, float]:
     """Return m, t, r and rest for z + z_rest: t e^r is t (1 + r + rest)."""
     shifted = fma(z, LOG2_E[0], SHIFT)
     m = shifted - SHIFT
@@ -31,14 +29,14 @@ def _terms(z: float, z_rest: float) -> Any:
 
 
 @inlined
-def _sum(m, t):
+def _sum(m: float, t: float) -> tuple[float, float]:
     """Return 2^floor(m) + t, and its rounding error."""
     unit = scale(1.0, m)
     return sum_of_ordered(at_least(unit, t), at_most(unit, t))
 
 
 @inlined
-def sigmoid(x):
+def sigmoid(x: float) -> float:
     """Return 1 / (1 + e^-x). The rounding errors of the sums and of the quotient are corrected."""
     m, t, r, rest = _terms(clamp(x, VANISHED, ENOUGH), 0.0)
     one, one_rest = _sum(m, t)
@@ -51,7 +49,7 @@ def sigmoid(x):
 
 
 @inlined
-def gated(x, z, z_rest):
+def gated(x: float, z: float, z_rest: float) -> float:
     """Return x sigmoid(z + z_rest) for VANISHED <= z <= ENOUGH, or a little beyond."""
     m, t, r, rest = _terms(z, z_rest)
     one, one_rest = _sum(m, t)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+from ep.cuda.compile.kernel_words import flat
 from ep.cuda.compile.launch_config import pack_elements
+from ep.cuda.engine.map.plan import MapWords
 from ep.include.data_type import DataType
 from ep.include.number_kind import FLOATS
 
@@ -62,5 +64,6 @@ def _launch(srcs: Sequence[Side], dst: Side, count: int) -> ChunkLaunch:
     else:
         packs = count // elements
     variant = ChunkVariant(len(srcs), srcs[0].data_type, dst.data_type, elements)
-    sources = [word for address, _ in srcs for word in (address, 0)]
-    return ChunkLaunch(variant, max(packs, count - packs * elements), (*sources, dst.address, packs, count, 0, 0))
+    sources = tuple(word for address, _ in srcs for word in (address, 0))
+    words = MapWords(sources, (dst.address,), packs, count, 0, 0, ())
+    return ChunkLaunch(variant, max(packs, count - packs * elements), tuple(flat(words)))

@@ -9,8 +9,9 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.strides import contiguous_strides, expanded_strides, span
 from ep.common.stored_types import stored_as
 from ep.cuda.compile.arithmetic import COMPUTE_BOUND, storage_arithmetic
+from ep.cuda.compile.kernel_words import Words, flat
 from ep.cuda.compile.launch_config import pack_elements
-from ep.cuda.engine.map.plan import ChosenRows, MapPlan, MapShape, map_plan
+from ep.cuda.engine.map.plan import ChosenRows, MapPlan, MapShape, MapWords, map_plan
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import ChoiceOp, Step, Structure
 
@@ -135,13 +136,13 @@ class Operands(NamedTuple):
         layouts = [index if k in self.indices else row for k in range(len(self.sources))]
         return [Layout((1, 1, 1024), None) if k in self.chosen else each for k, each in enumerate(layouts)]
 
-    def words(self, sides: Sequence[Any], chosen: Sequence[ChosenRows]) -> list[int]:
+    def words(self, sides: Sequence[Any], chosen: Sequence[ChosenRows]) -> Words:
         """Return the two words of each operand; sides: an address for each, or the words of a number."""
         words = [word for side in sides for word in (side if isinstance(side, tuple) else (side, 0))]
         for place, num_rows, stride in chosen:
             words[2 * place + 1] = stride * self.structure.data_type(place).itemsize
             words[2 * place + 3] = num_rows
-        return words
+        return tuple(words)
 
 
 def operands_of(structure: Structure) -> Operands:
@@ -225,4 +226,4 @@ class ExpressionMap:
         if plan is None:
             plan = walk.plans[key] = map_plan(walk, key, self._elements, self._num_results)
         words = self.operands.words(sources, walk.chosen)
-        return plan, (*words, *results, plan.packs, walk.num_elements, 0, 0, *plan.words)
+        return plan, tuple(flat(MapWords(words, tuple(results), plan.packs, walk.num_elements, 0, 0, plan.words)))

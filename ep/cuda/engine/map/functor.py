@@ -10,11 +10,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ep.common.functor.lookup import first_op, functor_maker
-from ep.common.functor.math_library import Maker
+from ep.common.functor.math_library import Maker, ScalarType
 from ep.common.loops import unrolled, written_out
 from ep.common.source import digest_of
 from ep.common.stored_types import stored_types
-from ep.cuda.compile.arithmetic import COMPUTE_BOUND, NARROW, arithmetic_type, attribute_type, storage_arithmetic
+from ep.cuda.compile.arithmetic import (
+    COMPUTE_BOUND,
+    NARROW,
+    arithmetic_type,
+    attribute_type,
+    storage_arithmetic,
+)
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.compile.memory import value_reader
 from ep.cuda.compile.numba_cuda import device_function
@@ -44,7 +50,7 @@ class Functor(NamedTuple):
     src_types: tuple[DataType, ...]
     dst_types: tuple[DataType, ...]
     num_attributes: int = 0
-    attribute_type: type[np.generic] = np.float64
+    attribute_type: ScalarType = np.float64
     takes_packs: bool = True
     is_short: bool = True
 
@@ -90,7 +96,7 @@ def functor_of(op: UnaryOp | BinaryOp, src_type: DataType, dst_type: DataType) -
 
 
 def made_functor(
-    name: str, maker: Maker, src_types: tuple[DataType, ...], dst_type: DataType, scalar_type: type[np.generic]
+    name: str, maker: Maker, src_types: tuple[DataType, ...], dst_type: DataType, scalar_type: ScalarType
 ) -> Functor:
     """Return the functor of `maker`, in the arithmetic of `scalar_type`; name: that of the Functor."""
     function = _with_one_result(_on_loaded(maker, src_types, scalar_type, 0), len(src_types))
@@ -105,9 +111,7 @@ def op_function(op: UnaryOp | BinaryOp, src_type: DataType) -> Any:
 
 
 @cache
-def _on_loaded(
-    maker: Maker, src_types: tuple[DataType, ...], scalar_type: type[np.generic], num_attributes: int
-) -> Any:
+def _on_loaded(maker: Maker, src_types: tuple[DataType, ...], scalar_type: ScalarType, num_attributes: int) -> Any:
     """Return the function of `maker` in the arithmetic of `scalar_type`, applied to loaded elements."""
     is_narrow = scalar_type is np.float32 and all(src_type in NARROW for src_type in src_types)
     function = cuda_math_library(scalar_type, is_narrow).use(maker)
@@ -118,7 +122,7 @@ def _on_loaded(
         return function
 
     @written_out(device_function)
-    def on_loaded(*given):
+    def on_loaded(*given: Any) -> Any:
         return function(
             *(scalar_type(given[j]) if convert else given[j] for j, convert in unrolled(enumerate(differs))),
             *(given[num_elements + j] for j in unrolled(range(num_attributes))),
@@ -130,7 +134,7 @@ def _on_loaded(
 @cache
 def _with_one_result(function: Any, num_arguments: int) -> Any:
     @written_out(device_function)
-    def with_one_result(*given):
+    def with_one_result(*given: Any) -> Any:
         return (function(*(given[j] for j in unrolled(range(num_arguments)))),)
 
     return with_one_result
@@ -147,7 +151,7 @@ def _over_packs(functor: Functor, count: int) -> Any:
     num_operands, num_results = len(functor.src_types), len(functor.dst_types)
 
     @written_out(device_function)
-    def apply(packs, attributes):
+    def apply(packs: Any, attributes: Any) -> Any:
         elements = tuple(
             function(
                 *(packs[j][k] for j in unrolled(range(num_operands))),
@@ -161,12 +165,12 @@ def _over_packs(functor: Functor, count: int) -> Any:
 
 
 @cache
-def attribute_reader(count: int, scalar_type: type[np.generic]) -> Any:
+def attribute_reader(count: int, scalar_type: ScalarType) -> Any:
     """(word, word) -> the tuple of `count` attributes."""
     read = value_reader(scalar_type)
 
     @written_out(device_function)
-    def attributes(*words):
+    def attributes(*words: Any) -> Any:
         return tuple(read(words[k], 0) for k in unrolled(range(count)))
 
     return attributes

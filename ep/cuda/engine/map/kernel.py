@@ -11,13 +11,14 @@ from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
-from ep.cuda.compile.form import Form, current_form, share
+from ep.cuda.compile.form import Form, current_form, thread_range
+from ep.cuda.compile.kernel_words import Words, num_walk_words
 from ep.cuda.compile.launch_config import elements_at_once
 from ep.cuda.compile.numba_cuda import device_function, next_index
-from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.functor import Functor, attribute_reader, kernel_name, over_packs
 from ep.cuda.engine.map.operand import all_operands
+from ep.cuda.engine.map.plan import MapWords
 from ep.cuda.engine.map.result import result
 
 
@@ -28,10 +29,9 @@ def kernel(functor: Functor, variant: Variant) -> KernelSource:
 
 @cache
 def _kernel(functor: Functor, variant: Variant, form: Form) -> KernelSource:
-    """Return the kernel results at n = functor(operands at n) for n < count, the first `packs` packs of them whole.
+    """Return the kernel results at n = functor(operands at n) for n < num_elements, the first `packs` packs whole.
 
-    Its words, a tuple: two for each operand (its address and nothing, or the bytes of a number); the address of each
-    result; packs, count; those of two attributes; those of the walk. `packs` is 0 where a result, or an operand read in
+    `packs` is 0 where a result, or an operand read in
     the order of the walk, is not aligned to packs, and for functors that take none.
     """
     elements, accesses, num_axes, bits, written, *_ = variant
@@ -51,16 +51,14 @@ def _kernel(functor: Functor, variant: Variant, form: Form) -> KernelSource:
     # if no packs are aligned, all elements are processed one by one, with several in flight
     at_once = elements_at_once(*functor.src_types, *functor.dst_types) if elements == 1 and functor.takes_pairs else 1
     several = _several(read_one, apply_one, write_one, at_once)
-    own = share(form.one_pass)
-    first_result, place = 2 * num_operands, 2 * num_operands + num_results
-    first_of_walk = place + 4
+    range_of = thread_range(form.one_pass)
 
-    def map_elements(words):
-        attributes = read_attributes(words[place + 2], words[place + 3])
-        sources, walk_words = prepare(words), words[first_of_walk:]
-        dst, packs, count = words[first_result:place], words[place], words[place + 1]
+    def map_elements(words: MapWords) -> None:
+        attributes = read_attributes(words.attribute0, words.attribute1)
+        sources, walk_words = prepare(words.sources), words.walk
+        dst, packs, count = words.results, words.packs, words.num_elements
         if takes_packs:
-            i, step, end = own(packs)
+            i, step, end = range_of(packs)
             while in_pairs and i + step < end:  # the loads of two packs in flight at a time
                 a, b = read(sources, i, walk_words), read(sources, i + step, walk_words)
                 write(dst, i, apply(a, attributes), walk_words)
@@ -70,7 +68,7 @@ def _kernel(functor: Functor, variant: Variant, form: Form) -> KernelSource:
                 write(dst, i, apply(read(sources, i, walk_words), attributes), walk_words)
                 i = next_index(i, step)
         begin = packs * elements
-        first, step, end = own(count - begin)
+        first, step, end = range_of(count - begin)
         i, end = begin + first, begin + end
         while at_once > 1 and i + (at_once - 1) * step < end:
             several(sources, dst, i, step, attributes, walk_words)
@@ -79,16 +77,16 @@ def _kernel(functor: Functor, variant: Variant, form: Form) -> KernelSource:
             write_one(dst, i, apply_one(read_one(sources, i, walk_words), attributes), walk_words)
             i = next_index(i, step)
 
-    num_words = first_of_walk + num_walk_words(num_axes, num_offsets)
+    lengths = 2 * num_operands, num_results, num_walk_words(num_axes, num_offsets)
     name = f"map.{kernel_name(functor, variant)}{form.suffix}"
-    return KernelSource(name, map_elements, 0, num_words, True, form.items_per_thread)
+    return KernelSource(name, map_elements, lengths, True, form.items_per_thread)
 
 
 def _several(read: Any, apply: Any, write: Any, count: int) -> Any:
     """(sources, dst, i, step, attributes, walk words): results of `count` elements, `step` apart from element i on."""
 
     @written_out(device_function)
-    def several(sources, dst, i, step, attributes, words):
+    def several(sources: Any, dst: int, i: int, step: int, attributes: Any, words: Words) -> None:
         elements = tuple(read(sources, i + k * step, words) for k in unrolled(range(count)))
         for k in unrolled(range(count)):
             write(dst, i + k * step, apply(elements[k], attributes), words)
@@ -101,7 +99,7 @@ def _written_by(writers: tuple[Any, ...]) -> Any:
     """(addresses, n, packs, walk words): each writer writes its pack."""
 
     @written_out(device_function)
-    def write_all(dsts, n, packs, words):
+    def write_all(dsts: Any, n: int, packs: Any, words: Words) -> None:
         for k, write in unrolled(enumerate(writers)):
             write(dsts[k], n, packs[k], words)
 

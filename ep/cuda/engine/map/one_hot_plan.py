@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.cuda.compile.kernel_words import Divisor, Words, divisor, flat
 from ep.cuda.compile.launch_config import pack_elements
 from ep.include.data_type import DataType
 
@@ -23,13 +24,34 @@ class OneHotVariant(NamedTuple):
     bits: int
 
 
+class OneHotWords(NamedTuple):
+    """The words of a kernel. num_elements: of out, the first `packs` packs of them whole.
+
+    The indices [low, low + num_valid) are in rows; `low` is that of column `first`. on, off: the bytes of the values.
+    """
+
+    indices: int
+    out: int
+    packs: int
+    num_elements: int
+    low: int
+    num_valid: int
+    first: int
+    on: Words
+    off: Words
+    depth: Divisor
+
+
 class OneHotPlan(NamedTuple):
-    """A launch of certain sizes to an address of one alignment; sizes, depth: words of the kernel."""
+    """A launch of certain sizes to an address of one alignment; words: without addresses and values."""
 
     variant: OneHotVariant
     num_items: int
-    sizes: tuple[int, ...]
-    depth: tuple[int, ...]
+    words: OneHotWords
+
+    def words_for(self, indices: int, out: int, on: Words, off: Words) -> Iterator[int]:
+        """Return all words of a launch."""
+        return flat(self.words._replace(indices=indices, out=out, on=on, off=off))
 
 
 @lru_cache(256)
@@ -49,6 +71,15 @@ def one_hot_plan(
     return OneHotPlan(
         OneHotVariant(elements, depth % elements == 0, bits),
         max(packs, count - packs * elements),
-        (packs, count, low, max(depth - (low - lower), 0), low - lower),
-        FastIntegerMath(depth, bits).words(),
+        OneHotWords(
+            *(0, 0),
+            packs=packs,
+            num_elements=count,
+            low=low,
+            num_valid=max(depth - (low - lower), 0),
+            first=low - lower,
+            on=(),
+            off=(),
+            depth=divisor(depth, bits),
+        ),
     )

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.index_range import place_in_range
+from ep.cuda.compile.kernel_words import Words
 from ep.cuda.compile.memory import loader, value_reader
 from ep.cuda.compile.numba_cuda import device_function
 from ep.cuda.compile.walk import walk
@@ -55,7 +56,7 @@ def _prepared(preparations: tuple[Any, ...]) -> Any:
     """(words) -> the prepared part of each operand, from its two words."""
 
     @written_out(device_function)
-    def prepared(words):
+    def prepared(words: Words) -> Any:
         return tuple(prepare(words[2 * k], words[2 * k + 1]) for k, prepare in unrolled(enumerate(preparations)))
 
     return prepared
@@ -66,7 +67,7 @@ def _read_by(readers: tuple[Any, ...]) -> Any:
     """(sources, n, walk words) -> the value of each reader for its source."""
 
     @written_out(device_function)
-    def read_all(sources, n, words):
+    def read_all(sources: Any, n: int, words: Words) -> Any:
         return tuple(read(sources[k], n, words) for k, read in unrolled(enumerate(readers)))
 
     return read_all
@@ -79,7 +80,7 @@ def _read_chosen(readers: tuple[Any, ...]) -> Any:
     with_next = tuple((k, min(k + 1, last), read) for k, read in enumerate(readers))
 
     @written_out(device_function)
-    def read_all(sources, n, words):
+    def read_all(sources: Any, n: int, words: Words) -> Any:
         return tuple(read(sources[k], sources[after], n, words) for k, after, read in unrolled(with_next))
 
     return read_all
@@ -117,7 +118,7 @@ def _without_walk(access: Access, data_type: DataType, count: int) -> Operand:
         return _constant(value_reader(storage_arithmetic(data_type)), count)
     if access is Access.SINGLE:
 
-        def first(address, word1):
+        def first(address: int, word1: int) -> Any:
             return load_one(address, 0)[0]
 
         return _constant(device_function(first), count)
@@ -132,7 +133,7 @@ def _constant(read: Any, count: int) -> Operand:
     """Return an operand of one number for all elements."""
     spread = _spread(count)
 
-    def prepare(word0, word1):
+    def prepare(word0: int, word1: int) -> Any:
         return (read(word0, word1),)
 
     return Operand(
@@ -147,7 +148,7 @@ def _spread(count: int) -> Any:
     """Return a pack of `count` times the one element of a pack."""
 
     @written_out(device_function)
-    def spread(pack):
+    def spread(pack: Any) -> Any:
         return tuple(pack[0] for _ in unrolled(range(count)))
 
     return spread
@@ -157,7 +158,7 @@ def _each(one: Any, count: int) -> Any:
     """Return the pack of `count` elements from element `first` on, each read separately."""
 
     @written_out(device_function)
-    def each(address, first, words):
+    def each(address: int, first: int, words: Words) -> Any:
         return tuple(one(address, first + k, words)[0] for k in unrolled(range(count)))
 
     return each
@@ -189,19 +190,19 @@ def _chosen_rows(
     read_pack_index, zeros = index.pack, _spread(count)
 
     @device_function
-    def one(rows, chosen, n, words):
+    def one(rows: Any, chosen: Any, n: int, words: Words) -> Any:
         place, valid = place_of(read_index(chosen[0], n, words)[0], 0, chosen[1])
         value = read_one(rows[0] + (place if valid else 0) * rows[1], n, words)[0]
         return (value if valid else zero,)
 
     @device_function
-    def pack_of_row(rows, chosen, i, words):
+    def pack_of_row(rows: Any, chosen: Any, i: int, words: Words) -> Any:
         place, valid = place_of(read_pack_index(chosen[0], i, words)[0], 0, chosen[1])
         pack = read(rows[0] + (place if valid else 0) * rows[1], i, words)
         return pack if valid else zeros((zero,))
 
     @written_out(device_function)
-    def each(rows, chosen, i, words):
+    def each(rows: Any, chosen: Any, i: int, words: Words) -> Any:
         return tuple(one(rows, chosen, i * count + k, words)[0] for k in unrolled(range(count)))
 
     of_rows = Operand(

@@ -11,7 +11,7 @@ from ep.common.primitive.broadcast import Dims, broadcast_dims, simplify_walk
 from ep.common.primitive.expand_shape import ExpandShape
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.strides import broadcast_strides, contiguous_strides
-from ep.cuda.compile.walk_words import walk_words
+from ep.cuda.compile.kernel_words import Words, walk_words
 from ep.cuda.engine.map.access import Access, Variant
 
 
@@ -53,6 +53,23 @@ class MapShape:
         alike = zip(strides, counts, strict=False)  # no strides without elements
         self.in_place = all(steps == strides[-1] for steps, count in alike if count == counts[-1])
         self.plans: dict[tuple[bool | None, ...], MapPlan] = {}
+
+
+class MapWords(NamedTuple):
+    """The words of a kernel.
+
+    sources: two for each operand: its address and nothing, or the bytes of a number. Of chosen rows, the second one is
+    the bytes from one row to the next, and of their indices it is the number of rows.
+    results: their addresses. packs: those that are whole, of num_elements. walk: see `walk_words`.
+    """
+
+    sources: Words
+    results: Words
+    packs: int
+    num_elements: int
+    attribute0: int
+    attribute1: int
+    walk: Words
 
 
 class MapPlan(NamedTuple):

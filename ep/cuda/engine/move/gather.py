@@ -14,17 +14,15 @@ from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.index_range import place_in_range
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import device_function, next_index, num_threads, thread_index
+from ep.cuda.engine.move.gather_plan import GatherWords
 from ep.include.data_type import DataType
 
 
 @cache
 def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_group: bool) -> KernelSource:
-    """Return the kernel that gathers rows, by words (params, indices, out, count, low, num_valid, first_row, sizes).
+    """Return the kernel that gathers rows.
 
     one_unit: whether a row is one unit; one_group: whether batch and outer are 1.
-    count: units of out. The valid indices are [low, low + num_valid); `low` names row `first_row` of its group.
-    sizes: the units of a row and num_indices, each with the multiplier and the shift to divide by it; those of outer;
-        then gather.
     """
     load, store = loader(*unit_type(unit)), storer(*unit_type(unit))
     load_index, row_of = loader(indices_type, 1), place_in_range()
@@ -32,36 +30,41 @@ def kernel(indices_type: DataType, unit: int, bits: int, one_unit: bool, one_gro
     zeros = _zeros(unit)
 
     @device_function
-    def locate(i, indices, low, num_valid, first_row, sizes):
+    def locate(i: Any, words: GatherWords) -> Any:
         """Return the position in params of unit i of out, and whether it exists."""
-        units = narrow(1) if one_unit else narrow(sizes[0])
-        num_indices, gather = narrow(sizes[3]), narrow(sizes[8])
-        row_of_out = i if one_unit else quotient(i, narrow(sizes[1]), narrow(sizes[2]))
+        units = narrow(1) if one_unit else narrow(words.units.value)
+        num_indices, gather = narrow(words.num_indices.value), narrow(words.gather)
+        row_of_out = i if one_unit else quotient(i, narrow(words.units.multiplier), narrow(words.units.shift))
         column = remainder(i, row_of_out, units)
-        group = narrow(0) if one_group else quotient(row_of_out, narrow(sizes[4]), narrow(sizes[5]))
+        group = narrow(0)
+        if not one_group:
+            group = quotient(row_of_out, narrow(words.num_indices.multiplier), narrow(words.num_indices.shift))
         position = remainder(row_of_out, group, num_indices)
-        batch = narrow(0) if one_group else quotient(group, narrow(sizes[6]), narrow(sizes[7]))
-        index = load_index(indices, widen(multiply_add(batch, num_indices, position)))[0]
-        row, valid = row_of(index, low, num_valid)
+        batch = narrow(0)
+        if not one_group:
+            batch = quotient(group, narrow(words.outer_multiplier), narrow(words.outer_shift))
+        index = load_index(words.indices, widen(multiply_add(batch, num_indices, position)))[0]
+        row, valid = row_of(index, words.low, words.num_valid)
         # the first row replaces one that does not exist: no branch, and no read out of bounds
-        row = multiply_add(group, gather, narrow(row + first_row if valid else 0))
+        row = multiply_add(group, gather, narrow(row + words.first_row if valid else 0))
         return widen(multiply_add(row, units, column)), valid
 
-    def gather(params, indices, out, count, low, num_valid, first_row, sizes):
+    def gather(words: GatherWords) -> None:
+        params, out, count = words.params, words.out, words.num_units
         i, step = thread_index(), num_threads()
         while i + step < count:
-            place0, valid0 = locate(narrow(i), indices, low, num_valid, first_row, sizes)
-            place1, valid1 = locate(narrow(i + step), indices, low, num_valid, first_row, sizes)
+            place0, valid0 = locate(narrow(i), words)
+            place1, valid1 = locate(narrow(i + step), words)
             unit0, unit1 = load(params, place0), load(params, place1)
             store(out, i, unit0 if valid0 else zeros)
             store(out, i + step, unit1 if valid1 else zeros)
             i = next_index(i, 2 * step)
         if i < count:
-            place, valid = locate(narrow(i), indices, low, num_valid, first_row, sizes)
+            place, valid = locate(narrow(i), words)
             unit = load(params, place)
             store(out, i, unit if valid else zeros)
 
-    return KernelSource(f"gather.{indices_type.name}.{unit}.{bits}.{one_unit:d}{one_group:d}", gather, 7, 9)
+    return KernelSource(f"gather.{indices_type.name}.{unit}.{bits}.{one_unit:d}{one_group:d}", gather)
 
 
 def _zeros(unit: int) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.gather_view import GatherSizes
 from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.cuda.compile.kernel_words import Divisor, divisor
 from ep.include.data_type import DataType
 
 
@@ -23,12 +23,30 @@ class GatherVariant(NamedTuple):
     one_group: bool
 
 
+class GatherWords(NamedTuple):
+    """The words of a kernel. num_units: of out. The valid indices are [low, low + num_valid); `low` names row
+    `first_row` of its group. units: of a row. outer_multiplier, outer_shift: to divide by outer."""
+
+    params: int
+    indices: int
+    out: int
+    num_units: int
+    low: int
+    num_valid: int
+    first_row: int
+    units: Divisor
+    num_indices: Divisor
+    outer_multiplier: int
+    outer_shift: int
+    gather: int
+
+
 class GatherPlan(NamedTuple):
-    """A launch for given sizes with units of one width; words: all except the addresses."""
+    """A launch for given sizes with units of one width; words: without the addresses."""
 
     variant: GatherVariant
     num_items: int
-    words: tuple[int, ...]
+    words: GatherWords
 
 
 def gather_plan(sizes: GatherSizes, unit: int, params_type: DataType, indices_type: DataType) -> GatherPlan:
@@ -39,12 +57,17 @@ def gather_plan(sizes: GatherSizes, unit: int, params_type: DataType, indices_ty
     bits = 32 if fits_32_bit_offsets(count, params_count, sizes.batch * sizes.num_indices) else 64
     low = max(sizes.offset, 0) if indices_type.dtype.kind == "u" else sizes.offset
     first_row = low - sizes.offset
-    words = (
-        count,
-        *(low, max(sizes.gather - first_row, 0), first_row),
-        *FastIntegerMath(units, bits).words(),
-        *FastIntegerMath(sizes.num_indices, bits).words(),
-        *FastIntegerMath(sizes.outer, bits).words()[1:],
-        sizes.gather,
+    _, outer_multiplier, outer_shift = divisor(sizes.outer, bits)
+    words = GatherWords(
+        *(0, 0, 0),
+        num_units=count,
+        low=low,
+        num_valid=max(sizes.gather - first_row, 0),
+        first_row=first_row,
+        units=divisor(units, bits),
+        num_indices=divisor(sizes.num_indices, bits),
+        outer_multiplier=outer_multiplier,
+        outer_shift=outer_shift,
+        gather=sizes.gather,
     )
     return GatherPlan(GatherVariant(unit, bits, units == 1, groups == 1), count, words)

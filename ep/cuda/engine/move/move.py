@@ -6,15 +6,15 @@ from functools import cache
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
-from ep.cuda.compile.byte_words import join, load_any, repeat
+from ep.cuda.compile.byte_permute import join, load_any, repeat
 from ep.cuda.compile.compiler import KernelSource
-from ep.cuda.compile.form import Form, current_form, share
+from ep.cuda.compile.form import Form, current_form, thread_range
 from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.kernel_words import Words, num_walk_words
 from ep.cuda.compile.launch_config import LONG_ROW, PACK_BYTES, WORD_BYTES, units_at_once
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import device_function, next_index
 from ep.cuda.compile.walk import walk
-from ep.cuda.compile.walk_words import num_walk_words
 
 
 def kernel(num_axes: int, unit: int, pack_units: int, bits: int) -> KernelSource:
@@ -33,12 +33,12 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int, form: Form) -> 
     read, read_one = _reader(num_axes, unit, pack_units, bits), _reader(num_axes, unit, 1, bits)
     store = storer(*unit_type(unit * pack_units), streams=form.streams)
     store_one = storer(data_type, elements, streams=form.streams)
-    own = share(form.one_pass)
+    range_of = thread_range(form.one_pass)
     at_once = units_at_once(unit, pack_units)
     move_several = _mover(read, store, pack_units, at_once)
 
-    def move(src, dst, packs, count, words):
-        i, step, end = own(packs)
+    def move(src: int, dst: int, packs: int, count: int, words: Words) -> None:
+        i, step, end = range_of(packs)
         while i + (at_once - 1) * step < end:
             move_several(src, dst, i, step, words)
             i = next_index(i, at_once * step)
@@ -46,21 +46,21 @@ def _packs(num_axes: int, unit: int, pack_units: int, bits: int, form: Form) -> 
             store(dst, i, read(src, i * pack_units, words))
             i = next_index(i, step)
         begin = packs * pack_units
-        first, step, end = own(count - begin)
+        first, step, end = range_of(count - begin)
         i, end = begin + first, begin + end
         while i < end:
             store_one(dst, i, read_one(src, i, words))
             i = next_index(i, step)
 
     name, num_words = f"move.{num_axes}.{unit}.{pack_units}.{bits}{form.suffix}", num_walk_words(num_axes, 2)
-    return KernelSource(name, move, 4, num_words, items_per_thread=form.items_per_thread)
+    return KernelSource(name, move, (num_words,), items_per_thread=form.items_per_thread)
 
 
 def _mover(read: Any, store: Any, pack_units: int, count: int) -> Any:
     """move(src, dst, i, step, words): `count` packs, `step` apart from pack i on, loaded at a time."""
 
     @written_out(device_function)
-    def move(src, dst, i, step, words):
+    def move(src: int, dst: int, i: int, step: int, words: Words) -> None:
         packs = tuple(read(src, (i + k * step) * pack_units, words) for k in unrolled(range(count)))
         for k in unrolled(range(count)):
             store(dst, i + k * step, packs[k])
@@ -82,7 +82,7 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     narrow, quotient, multiply_add, remainder, minus, is_below, widen = index_math(bits)
 
     @written_out(device_function)
-    def read_row(src, place, stride):
+    def read_row(src: int, place: int, stride: int) -> Any:
         return join(*(load(src, place + k * stride)[0] for k in unrolled(range(WORD_BYTES))))
 
     if num_axes == 1:
@@ -92,12 +92,12 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
     repeated = repeat(bits)
 
     @device_function
-    def read_equal(src, here, there, left):
+    def read_equal(src: int, here: Any, there: Any, left: int) -> Any:
         byte = load(src, widen(here))[0]
         return repeated(byte, load(src, widen(there))[0] if is_below(left, narrow(4)) else byte, left)
 
     @written_out(device_function)
-    def read_rows(src, here, there, left, stride):
+    def read_rows(src: int, here: Any, there: Any, left: int, stride: int) -> Any:
         return join(
             load(src, widen(here))[0],
             *(
@@ -106,16 +106,17 @@ def _reader(num_axes: int, unit: int, pack_units: int, bits: int) -> Any:
             ),
         )
 
-    def read(src, first, words):  # words of the innermost axis: strides of src and dst, size, multiplier and shift
-        stride, columns = narrow(words[0]), narrow(words[2])
-        row = quotient(narrow(first), narrow(words[3]), narrow(words[4]))
+    def read(src: int, first: int, words: Words) -> Any:
+        src_stride, _, size, multiplier, shift = words[:5]  # of the innermost axis
+        outer, stride, columns = words[5:], narrow(src_stride), narrow(size)
+        row = quotient(narrow(first), narrow(multiplier), narrow(shift))
         column = remainder(narrow(first), row, columns)
         left = minus(columns, column)
-        here = multiply_add(column, stride, narrow(begins(widen(row), words[5:])[0]))
-        there = remainder(narrow(begins(widen(minus(row, narrow(-1))), words[5:])[0]), left, stride)
-        if words[0] == 0:
+        here = multiply_add(column, stride, narrow(begins(widen(row), outer)[0]))
+        there = remainder(narrow(begins(widen(minus(row, narrow(-1))), outer)[0]), left, stride)
+        if src_stride == 0:
             return (read_equal(src, here, there, left),)
-        long_row = words[0] == 1 and words[2] >= LONG_ROW  # the same for all threads
+        long_row = src_stride == 1 and size >= LONG_ROW  # the same for all threads
         if long_row and is_below(narrow(2), column) and is_below(narrow(7), left):
             return (load_any(src + widen(here)),)
         return (read_rows(src, here, there, left, stride),)
@@ -129,10 +130,10 @@ def _strided(num_axes: int, unit: int, bits: int, form: Form) -> KernelSource:
     at_once = min(max(PACK_BYTES // unit, 2), 8)  # small units take more of them to keep memory busy
     take, put = _taker(num_axes, unit, bits, at_once), _putter(unit, at_once, form.streams)
     take_one, put_one = _taker(num_axes, unit, bits, 1), _putter(unit, 1, form.streams)
-    own = share(form.one_pass)
+    range_of = thread_range(form.one_pass)
 
-    def move_strided(src, dst, count, words):
-        i, step, end = own(count)
+    def move_strided(src: int, dst: int, count: int, words: Words) -> None:
+        i, step, end = range_of(count)
         while i + (at_once - 1) * step < end:
             put(dst, take(src, i, step, words))
             i = next_index(i, at_once * step)
@@ -141,7 +142,7 @@ def _strided(num_axes: int, unit: int, bits: int, form: Form) -> KernelSource:
             i = next_index(i, step)
 
     name, num_words = f"move_strided.{num_axes}.{unit}.{bits}{form.suffix}", num_walk_words(num_axes, 2)
-    return KernelSource(name, move_strided, 3, num_words, items_per_thread=form.items_per_thread)
+    return KernelSource(name, move_strided, (num_words,), items_per_thread=form.items_per_thread)
 
 
 @cache
@@ -150,7 +151,7 @@ def _taker(num_axes: int, unit: int, bits: int, count: int) -> Any:
     load, offsets = loader(*unit_type(unit)), walk(num_axes, 2, bits)
 
     @written_out(device_function)
-    def take(src, i, step, words):
+    def take(src: int, i: int, step: int, words: Words) -> Any:
         places = tuple(offsets(i + k * step, words) for k in unrolled(range(count)))
         return tuple((places[k][1], load(src, places[k][0])) for k in unrolled(range(count)))
 
@@ -163,7 +164,7 @@ def _putter(unit: int, count: int, streams: bool) -> Any:
     store = storer(*unit_type(unit), streams=streams)
 
     @written_out(device_function)
-    def put(dst, taken):
+    def put(dst: int, taken: Any) -> None:
         for k in unrolled(range(count)):
             store(dst, taken[k][0], taken[k][1])
 

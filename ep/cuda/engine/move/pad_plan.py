@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from ep.common.primitive.movement import fits_32_bit_offsets, widest_unit
 from ep.common.primitive.pad_shape import PadShape
+from ep.cuda.compile.kernel_words import region_words
 from ep.cuda.compile.launch_config import LONG_ROW, PACK_BYTES, units_of_pack
-from ep.cuda.compile.walk_words import region_words
 
 _WORDS: Final = struct.Struct("2q")
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.movement import fits_32_bit_offsets, split, widen
 from ep.common.primitive.strides import contiguous_strides, extent
+from ep.cuda.compile.kernel_words import walk_words
 from ep.cuda.compile.launch_config import units_of_pack
-from ep.cuda.compile.walk_words import walk_words
 
 
 class MoveVariant(NamedTuple):

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 
 from ep.common.primitive.broadcast import StridedWalk, simplify_walk
 from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.cuda.compile.kernel_words import walk_words
 from ep.cuda.compile.launch_config import BLOCK_THREADS
-from ep.cuda.compile.walk_words import walk_words
 
 _LEAST, _NARROW, _WIDE = 4, 32, 64
 """The cells along the axes of a tile: the minimum, the maximum of the narrower axis, the maximum of the wider one."""

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from ep.common.loops import unrolled, written_out
+from ep.cuda.compile.byte_permute import square_transposer
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.kernel_words import Words, num_walk_words
 from ep.cuda.compile.memory import loader, storer, unit_type
 from ep.cuda.compile.numba_cuda import (
     barrier,
@@ -18,9 +20,7 @@ from ep.cuda.compile.numba_cuda import (
     shared_array,
     thread_of_block,
 )
-from ep.cuda.compile.turn import turn
 from ep.cuda.compile.walk import walk
-from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.move.tile import Tile
 
 _OPERANDS = 4  # of the walk over tiles: src, dst, and the row and column of cells that a tile begins at
@@ -42,12 +42,14 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
     # in src, neighbouring threads read neighbouring rows of one column, then of the column `columns_apart` away
     columns_apart, rows_apart = threads // rows, threads // columns
     row_place, column_place, tile_plane = tile.place(0, 1), tile.place(1, 0), tile.plane
-    load, turned = _loader(tile, cells, columns_apart), _turned(tile, cells)
+    load, transposed = _loader(tile, cells, columns_apart), _transposed(tile, cells)
     put, get = _shared(tile.planes, plane, columns_apart * column_place, rows_apart * row_place, cells)
     store = _storer(tile, cells, rows_apart)
     tile_bits, row_bits, column_bits = ((size.bit_length() - 1) for size in (threads, rows, columns))
 
-    def transpose(src, dst, num_tiles, height, width, src_step, dst_step, words):
+    def transpose(
+        src: int, dst: int, num_tiles: int, height: int, width: int, src_step: int, dst_step: int, words: Words
+    ) -> None:
         place = thread_of_block()
         thread, tile_of_block = place & (threads - 1), place >> tile_bits if tiles_per_block > 1 else 0
         src_row, src_column = thread & (rows - 1), thread >> row_bits
@@ -61,7 +63,7 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
             from_place = src_place + src_row + src_column * side * src_step
             columns_left = width - left - src_column if exists and top + src_row < height else 0
             loaded = load(src, from_place, src_step, columns_apart * side * src_step, columns_left)
-            put(memory, begin + src_row * row_place + src_column * column_place, turned(loaded))
+            put(memory, begin + src_row * row_place + src_column * column_place, transposed(loaded))
             barrier()
             to_place = dst_place + dst_row * side * dst_step + dst_column
             rows_left = height - top - dst_row if exists and left + dst_column < width else 0
@@ -71,7 +73,7 @@ def kernel(tile: Tile, num_axes: int, bits: int) -> KernelSource:
             first += blocks_of_grid()[0] * tiles_per_block
 
     name = f"transpose.{tile.unit}.{side}.{columns}.{rows}.{num_axes}.{bits}"
-    return KernelSource(name, transpose, 7, num_walk_words(num_axes, _OPERANDS))
+    return KernelSource(name, transpose, (num_walk_words(num_axes, _OPERANDS),))
 
 
 def _existing(count: int, apart: int) -> Any:
@@ -91,11 +93,11 @@ def _loader(tile: Tile, count: int, apart: int) -> Any:
     nothing, existing = (data_type.dtype.type(0),) * (elements * side), _existing(count, apart)
 
     @written_out(device_function)
-    def load_cell(src, place, step, exists):
+    def load_cell(src: int, place: int, step: int, exists: bool) -> Any:
         return sum((load(src, place + line * step) for line in unrolled(range(side))), ()) if exists else nothing
 
     @written_out(device_function)
-    def load_cells(src, place, step, cell_step, left):
+    def load_cells(src: int, place: int, step: int, cell_step: int, left: int) -> Any:
         cells = existing(left)
         return sum(
             (load_cell(src, place + cell * cell_step, step, cell < cells) for cell in unrolled(range(count))),
@@ -105,17 +107,17 @@ def _loader(tile: Tile, count: int, apart: int) -> Any:
     return load_cells
 
 
-def _turned(tile: Tile, count: int) -> Any:
+def _transposed(tile: Tile, count: int) -> Any:
     """Transpose each of `count` cells, given one after another."""
-    one, side = turn(tile.unit, tile.side), tile.side
+    transpose, side = square_transposer(tile.unit, tile.side), tile.side
     if side == 1:
-        return one
+        return transpose
 
     @written_out(device_function)
-    def turned(words):
-        return sum((one(words[cell * side : (cell + 1) * side]) for cell in unrolled(range(count))), ())
+    def transposed(words: Words) -> Any:
+        return sum((transpose(words[cell * side : (cell + 1) * side]) for cell in unrolled(range(count))), ())
 
-    return turned
+    return transposed
 
 
 def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -> tuple[Any, Any]:
@@ -125,12 +127,12 @@ def _shared(planes: int, plane: int, put_step: int, get_step: int, count: int) -
     """
 
     @written_out(device_function)
-    def put(memory, place, numbers):
+    def put(memory: Any, place: int, numbers: Any) -> None:
         for n in unrolled(range(count * planes)):
             memory[np.uint64(place + (n % planes * plane + n // planes * put_step))] = numbers[n]
 
     @written_out(device_function)
-    def get(memory, place):
+    def get(memory: Any, place: int) -> Any:
         return tuple(
             memory[np.uint64(place + (n % planes * plane + n // planes * get_step))]
             for n in unrolled(range(count * planes))
@@ -145,12 +147,12 @@ def _storer(tile: Tile, count: int, apart: int) -> Any:
     store, side, planes, existing = storer(data_type, elements), tile.side, tile.planes, _existing(count, apart)
 
     @written_out(device_function)
-    def store_cell(dst, place, step, numbers):
+    def store_cell(dst: int, place: int, step: int, numbers: Any) -> None:
         for line in unrolled(range(side)):
             store(dst, place + line * step, numbers[line * elements : (line + 1) * elements])
 
     @written_out(device_function)
-    def store_cells(dst, place, step, cell_step, left, numbers):
+    def store_cells(dst: int, place: int, step: int, cell_step: int, left: int, numbers: Any) -> None:
         cells = existing(left)
         for cell in unrolled(range(count)):
             if cell < cells:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from ep.common.functor.math_library import Function, MathLibrary, Scalar
+from ep.common.functor.math_library import Function, MathLibrary, Scalar, ScalarType
 from ep.common.functor.reduction import State, States, exact_sum, reduction_of, states
 from ep.common.stored_types import carried_as
 from ep.cuda.compile.arithmetic import storage_arithmetic
@@ -23,7 +23,7 @@ class Accumulator(NamedTuple):
 
     name: str
     states: States
-    scalar_type: type[np.generic]
+    scalar_type: ScalarType
 
     @property
     def storage(self) -> DataType:
@@ -44,7 +44,7 @@ def accumulator(op: ReduceOp, src_type: DataType) -> Accumulator:
     return Accumulator(f"{op.name}.{src_type.name}", functions, scalar_type)
 
 
-def _scalar_type(op: ReduceOp, src_type: DataType, kind: Kind) -> type[np.generic]:
+def _scalar_type(op: ReduceOp, src_type: DataType, kind: Kind) -> ScalarType:
     if kind in (Kind.BOOL, Kind.INTEGER):
         signed, wide = src_type.dtype.kind == "i", src_type.itemsize == 8
         return (np.int64 if wide else np.int32) if signed else (np.uint64 if wide else np.uint32)

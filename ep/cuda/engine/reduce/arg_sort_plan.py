@@ -11,9 +11,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Final, NamedTuple
 
-from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.sort_keys import KeyWords, SortSizes
+from ep.cuda.compile.kernel_words import divisor
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, WARP_THREADS, Grid
 from ep.cuda.engine.reduce.plan import power_of_two
 from ep.cuda.engine.reduce.segment_plan import DIGIT_BITS, DIGITS, StepVariant, tiles_of
@@ -101,7 +101,7 @@ def _find(plan: ArgSortPlan, keys: KeyWords, x: int, out: int, arrays: list[int]
     width, parts, to = plan.width, plan.parts, (0, out) if plan.parts == 1 else (found, places)
     variant = ArgSortVariant(Task.FIND, bits=plan.bits, width=width)
     grid = Grid((min(-(-lines // width), MAX_BLOCKS), parts, 1))
-    yield variant, grid, (x, *to, *keys, lines, size, -(-size // parts), *_divisors(plan, inner))
+    yield variant, grid, (x, *to, *keys, lines, size, -(-size // parts), *divisor(inner, plan.bits))
     if parts > 1:
         yield ArgSortVariant(Task.MERGE), lines, (found, places, out, lines, parts)
 
@@ -114,16 +114,13 @@ def _sort(plan: ArgSortPlan, keys: KeyWords, x: int, out: int, arrays: list[int]
     def variant(task: Task) -> ArgSortVariant:
         return ArgSortVariant(task, number, plan.bits)
 
-    yield variant(Task.KEYS), count, (x, source[0], *keys, count, *_divisors(plan, size, inner))
+    yield variant(Task.KEYS), count, (x, source[0], *keys, count, *divisor(size, plan.bits), *divisor(inner, plan.bits))
     found = yield from sort_steps(number, count, by_keys, tiles, source, target, counts)
     if lines > 1:
         source, target = found, target if found == source else source
-        yield variant(Task.LINES), count, (source[1], source[0], count, *_divisors(plan, size))
+        yield variant(Task.LINES), count, (source[1], source[0], count, *divisor(size, plan.bits))
         digits = -(-(lines - 1).bit_length() // DIGIT_BITS)
         found = yield from sort_steps(number, count, digits, tiles, source, target, counts, has_places=True)
     wanted = lines * num_places
-    yield variant(Task.RESULTS), wanted, (found[1], out, wanted, size, *_divisors(plan, num_places, inner))
-
-
-def _divisors(plan: ArgSortPlan, *sizes: int) -> tuple[int, ...]:
-    return tuple(word for size in sizes for word in FastIntegerMath(size, plan.bits).words())
+    divisors = *divisor(num_places, plan.bits), *divisor(inner, plan.bits)
+    yield variant(Task.RESULTS), wanted, (found[1], out, wanted, size, *divisors)

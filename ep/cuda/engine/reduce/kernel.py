@@ -9,11 +9,11 @@ Elements are loaded, or computed as they are read: see `source`.
 from __future__ import annotations
 
 from functools import cache
-from itertools import accumulate
 from typing import Any
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.kernel_words import Words, num_walk_words
 from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
 from ep.cuda.compile.memory import storer
 from ep.cuda.compile.numba_cuda import (
@@ -26,10 +26,9 @@ from ep.cuda.compile.numba_cuda import (
     thread_of_block,
 )
 from ep.cuda.compile.walk import walk
-from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.reduce.accumulator import Accumulator, accumulator
 from ep.cuda.engine.reduce.merge import merger
-from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, RowVariant
+from ep.cuda.engine.reduce.plan import Axes, ColumnVariant, FinishVariant, ReadWords, RowVariant
 from ep.cuda.engine.reduce.source import Computed, Source, source
 from ep.cuda.engine.reduce.state_memory import state_loader, state_storer
 from ep.include.data_type import DataType
@@ -53,25 +52,25 @@ def kernel(
 def _rows(
     op: ReduceOp, src_type: DataType, dst_type: DataType, variant: RowVariant, computed: Computed | None
 ) -> KernelSource:
-    """The kernel (dst, results, packs, packs of a part, rest, count, words of the source, walks): dst[n] is what the
+    """The kernel (dst, results, packs, packs of a part, rest, count, read): dst[n] is what the
     packs of result n become, with `rest` elements after them. In a grid of several rows of blocks each has a part."""
     axes, elements, aligned, row_threads, partial, _ = variant
     work, rows_per_block = accumulator(op, src_type), BLOCK_THREADS // row_threads
     given = source(computed, src_type, elements, aligned)
     _, _, prepare, begin_at, load, load_one, *_ = given
     at_once = _loads_at_once(given, elements * src_type.itemsize, 2)
-    empty, add_one, (kept, reduced, begins) = work.states.empty, work.states.add, _offsets(given, axes)
-    first_kept, first_reduced, first_walk, num_words = begins
+    empty, add_one, (kept, reduced, lengths) = work.states.empty, work.states.add, _walks(given, axes)
     add, merge_threads = _add_pack(add_one, elements), _merger(work, row_threads)
     add_several = _several(load, reduced, add, row_threads, at_once)
     finish = _finisher(work, dst_type, partial)
 
-    def reduce_rows(dst, results, packs, part_packs, rest, count, words):
+    def reduce_rows(
+        dst: int, results: int, packs: int, part_packs: int, rest: int, count: int, read: ReadWords
+    ) -> None:
         thread, part, parts = thread_of_block(), block_of_grid()[1], blocks_of_grid()[1]
         lane, first = thread % row_threads, block_of_grid()[0] * rows_per_block
         end = min((part + 1) * part_packs, packs)
-        elements_of, walk_words = prepare(words), words[first_walk:]
-        kept_words, reduced_words = words[first_kept:], words[first_reduced:]
+        elements_of, walk_words, kept_words, reduced_words = prepare(read.source), read.walk, read.kept, read.reduced
         while first < results:  # all threads of the block together: they meet at barriers
             n = first + thread // row_threads
             state = empty()
@@ -93,32 +92,31 @@ def _rows(
 
     how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{row_threads}.{partial:d}"
     name = f"reduce_rows.{work.name}.{dst_type.name}.{how}{_of(given)}"
-    return KernelSource(name, reduce_rows, 6, num_words, is_contracted=computed is not None)
+    return KernelSource(name, reduce_rows, lengths, is_contracted=computed is not None)
 
 
 @cache
 def _columns(
     op: ReduceOp, src_type: DataType, dst_type: DataType, variant: ColumnVariant, computed: Computed | None
 ) -> KernelSource:
-    """Return the kernel (dst, packs, number, number of a part, count, words of the source, walks): the `packs` packs of
+    """Return the kernel (dst, packs, number, number of a part, count, read): the `packs` packs of
     results, each of `number` packs of elements. In a grid of several rows of blocks each has a part."""
     axes, elements, aligned, sharers, partial, _ = variant
     work, width = accumulator(op, src_type), BLOCK_THREADS // sharers
     given = source(computed, src_type, elements, aligned)
     _, _, prepare, begin_at, load, *_ = given
     at_once = _loads_at_once(given, elements * src_type.itemsize, 4)
-    kept, reduced, (first_kept, first_reduced, first_walk, num_words) = _offsets(given, axes)
+    kept, reduced, lengths = _walks(given, axes)
     nothing, add = _states(work, elements), _add_each(work.states.add, elements)
     add_several = _several(load, reduced, add, sharers, at_once)
     merge_threads = _shared_merger(work, elements, sharers)
     finish = _each_finisher(_finisher(work, dst_type, partial), elements)
 
-    def reduce_columns(dst, packs, number, part_number, count, words):
+    def reduce_columns(dst: int, packs: int, number: int, part_number: int, count: int, read: ReadWords) -> None:
         thread, part, parts = thread_of_block(), block_of_grid()[1], blocks_of_grid()[1]
         column, sharer, first = thread % width, thread // width, block_of_grid()[0] * width
         end = min((part + 1) * part_number, number)
-        elements_of, walk_words = prepare(words), words[first_walk:]
-        kept_words, reduced_words = words[first_kept:], words[first_reduced:]
+        elements_of, walk_words, kept_words, reduced_words = prepare(read.source), read.walk, read.kept, read.reduced
         while first < packs:  # all threads of the block together: they meet at barriers
             q = first + column
             states = nothing()
@@ -137,7 +135,7 @@ def _columns(
 
     how = f"{axes.kept}.{axes.reduced}.{axes.bits}.{elements}.{aligned:d}.{sharers}.{partial:d}"
     name = f"reduce_columns.{work.name}.{dst_type.name}.{how}{_of(given)}"
-    return KernelSource(name, reduce_columns, 5, num_words, is_contracted=computed is not None)
+    return KernelSource(name, reduce_columns, lengths, is_contracted=computed is not None)
 
 
 @cache
@@ -152,7 +150,7 @@ def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Finis
     )
     rows_per_block = BLOCK_THREADS // row_threads
 
-    def finish_reduction(states, dst, results, parts, count):
+    def finish_reduction(states: Any, dst: int, results: int, parts: int, count: int) -> None:
         thread = thread_of_block()
         lane, first = thread % row_threads, block_of_grid()[0] * rows_per_block
         while first < results:  # all threads of the block together
@@ -166,17 +164,13 @@ def _finish(op: ReduceOp, src_type: DataType, dst_type: DataType, variant: Finis
                 store(dst, n, (value(state, count),))
             first += blocks_of_grid()[0] * rows_per_block
 
-    return KernelSource(f"reduce_finish.{work.name}.{dst_type.name}.{row_threads}", finish_reduction, 5)
+    return KernelSource(f"reduce_finish.{work.name}.{dst_type.name}.{row_threads}", finish_reduction)
 
 
-def _offsets(given: Source, axes: Axes) -> tuple[Any, Any, tuple[int, int, int, int]]:
-    """Return the walks over the axes that stay and over those that go.
-
-    Where the words of each begin, those of the walk of the
-    source, and where all end."""
-    kept, reduced = num_walk_words(axes.kept, 1), num_walk_words(axes.reduced, 1)
-    begins = tuple(accumulate((given.num_words, kept, reduced, given.num_walk_words)))
-    return walk(axes.kept, 1, axes.bits), walk(axes.reduced, 1, axes.bits), begins  # type: ignore[return-value]
+def _walks(given: Source, axes: Axes) -> tuple[Any, Any, tuple[int, int, int, int]]:
+    """Return the walks over the axes that stay and over those that go, and the lengths of the tuples of ReadWords."""
+    lengths = given.num_words, num_walk_words(axes.kept, 1), num_walk_words(axes.reduced, 1), given.num_walk_words
+    return walk(axes.kept, 1, axes.bits), walk(axes.reduced, 1, axes.bits), lengths
 
 
 def _loads_at_once(given: Source, pack_bytes: int, usual: int) -> int:
@@ -190,7 +184,7 @@ def _several(load: Any, reduced: Any, add: Any, apart: int, count: int) -> Any:
     """(state, begin, i, words, walk words) -> the state with packs i, i + `apart`, ..., which are loaded at a time."""
 
     @written_out(device_function)
-    def add_several(state, begin, i, words, walk_words):
+    def add_several(state: Any, begin: int, i: int, words: Words, walk_words: Words) -> Any:
         packs = tuple(load(begin, reduced(i + k * apart, words)[0], walk_words) for k in unrolled(range(count)))
         for k in unrolled(range(count)):
             state = add(state, packs[k])
@@ -212,7 +206,7 @@ def _add_pack(add: Any, count: int) -> Any:
     """(state, pack) -> the state with the elements of the pack added one after another."""
 
     @written_out(device_function)
-    def add_pack(state, pack):
+    def add_pack(state: Any, pack: Any) -> Any:
         for k in unrolled(range(count)):
             state = add(state, pack[k])
         return state
@@ -225,7 +219,7 @@ def _states(work: Accumulator, count: int) -> Any:
     empty = work.states.empty
 
     @written_out(device_function)
-    def states():
+    def states() -> Any:
         return tuple(empty() for _ in unrolled(range(count)))
 
     return states
@@ -235,7 +229,7 @@ def _add_each(add: Any, count: int) -> Any:
     """(states, pack) -> each state with an element of the pack."""
 
     @written_out(device_function)
-    def add_each(states, pack):
+    def add_each(states: Any, pack: Any) -> Any:
         return tuple(add(states[k], pack[k]) for k in unrolled(range(count)))
 
     return add_each
@@ -255,7 +249,7 @@ def _each_finisher(finish: Any, elements: int) -> Any:
     """Return the same for results n, n + 1, ... of several states."""
 
     @written_out(device_function)
-    def finish_each(dst, n, part, parts, results, states, count):
+    def finish_each(dst: int, n: int, part: int, parts: int, results: int, states: Any, count: int) -> None:
         for k in unrolled(range(elements)):
             finish(dst, n + k, part, parts, results, states[k], count)
 
@@ -270,7 +264,7 @@ def _shared_merger(work: Accumulator, elements: int, sharers: int) -> Any:
     merge, (put, get) = _add_each(work.states.merge, elements), _shared_states(work.states.num_parts, elements)
     width = BLOCK_THREADS // sharers
 
-    def merge_shared(states, thread, sharer):
+    def merge_shared(states: Any, thread: int, sharer: int) -> Any:
         memory, distance = numbers(), sharers // 2
         put(memory, thread, states)
         barrier()
@@ -289,13 +283,13 @@ def _shared_states(num_parts: int, elements: int) -> tuple[Any, Any]:
     """put(memory, thread, states) and get(memory, thread): a row of the block's threads for each number of states."""
 
     @written_out(device_function)
-    def put(memory, thread, states):
+    def put(memory: Any, thread: int, states: Any) -> None:
         for k in unrolled(range(elements)):
             for part in unrolled(range(num_parts)):
                 memory[(k * num_parts + part) * BLOCK_THREADS + thread] = states[k][part]
 
     @written_out(device_function)
-    def get(memory, thread):
+    def get(memory: Any, thread: int) -> Any:
         return tuple(
             tuple(memory[(k * num_parts + part) * BLOCK_THREADS + thread] for part in unrolled(range(num_parts)))
             for k in unrolled(range(elements))

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
+from ep.cuda.compile.kernel_words import Words
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
@@ -25,7 +26,7 @@ from ep.cuda.compile.numba_cuda import (
     thread_index,
     thread_of_block,
 )
-from ep.cuda.engine.reduce.segment_plan import LONG_RUN, SUMS, Folding, part_bits, sum_type
+from ep.cuda.engine.reduce.segment_plan import LONG_RUN, SUMS, Folding, LongRunWords, PartWords, part_bits, sum_type
 from ep.cuda.engine.reduce.segment_sum import combine_packs, rows_of, zero
 from ep.cuda.engine.reduce.sort import block_scan, number_loader
 from ep.cuda.engine.reduce.source import Computed
@@ -46,7 +47,7 @@ def count_kernel(number: DataType) -> KernelSource:
     """The kernel (keys, begins, counts, count, none, tiles): counts[tile] are the parts that are found in a tile."""
     parts_at, store, scan, sums_of = _finder(number), storer(number, 1), block_scan(), _sums(number)
 
-    def count_parts(keys, begins, counts, count, none, tiles):
+    def count_parts(keys: int, begins: int, counts: Any, count: int, none: int, tiles: int) -> None:
         thread, tile, sums = thread_of_block(), block_of_grid()[0], sums_of()
         while tile < tiles:
             one, other, _, _ = parts_at(keys, begins, (tile * BLOCK_THREADS + thread) * LONG_RUN, count, none)
@@ -56,7 +57,7 @@ def count_kernel(number: DataType) -> KernelSource:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return KernelSource(f"segment_count_parts.{number.name}", count_parts, 6)
+    return KernelSource(f"segment_count_parts.{number.name}", count_parts)
 
 
 @cache
@@ -68,7 +69,7 @@ def list_kernel(number: DataType) -> KernelSource:
     parts_at, store, scan, sums_of = _finder(number), storer(number, 1), block_scan(), _sums(number)
     load = number_loader(number)
 
-    def list_parts(keys, begins, before, parts, count, none, tiles):
+    def list_parts(keys: int, begins: int, before: Any, parts: int, count: int, none: int, tiles: int) -> None:
         thread, tile, sums = thread_of_block(), block_of_grid()[0], sums_of()
         while tile < tiles:
             place = (tile * BLOCK_THREADS + thread) * LONG_RUN
@@ -85,7 +86,7 @@ def list_kernel(number: DataType) -> KernelSource:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return KernelSource(f"segment_list_parts.{number.name}", list_parts, 7)
+    return KernelSource(f"segment_list_parts.{number.name}", list_parts)
 
 
 @cache
@@ -97,35 +98,30 @@ def part_kernel(
     computed: Computed | None = None,
     folding: Folding = SUMS,
 ) -> KernelSource:
-    """Return the kernel that adds up, or folds, each part of long runs, a pack of columns in a thread.
-
-    Its words, a tuple: those of the rows; places, keys, begins, parts, sums; the packs of a row, outer, the segments of
-    a batch, each with the multiplier and the shift to divide by it; the ids of a batch; those of the walk over the
-    rows. sums: [parts, outer, columns].
-    """
+    """Return the kernel that adds up, or folds, each part of long runs, a pack of columns in a thread."""
     rows, load_number = rows_of(computed, data_type, elements), number_loader(number)
-    prepare, before, after = rows.prepare, rows.num_words - 1, rows.num_words + 15
+    prepare = rows.prepare
     store, zeros, onto = storer(sum_type(data_type), elements), (zero(data_type),) * elements, folding.onto
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
     part_shift = device_function(part_bits)
 
     load, add_rows = rows.load, _add_rows(folding, data_type, elements, rows.load, load_number)
 
-    def sum_parts(given):
-        data, words, walk_words = prepare(given), given[before:], given[after:]
-        places, keys, begins, parts, sums = words[1], words[2], words[3], words[4], words[5]
-        cols, outer, num_ids = words[6], words[9], words[15]
+    def sum_parts(words: PartWords) -> None:
+        data, walk_words = prepare(words.data), words.walk
+        places, keys, begins, parts, sums = words.places, words.keys, words.begins, words.parts, words.sums
+        cols, outer, num_ids = words.cols.value, words.outer.value, words.num_ids
         packs = load_number(parts, 0) * outer * cols
         i, step = thread_index(), num_threads()
         while i < packs:
-            row = quotient(narrow(i), narrow(words[7]), narrow(words[8]))
-            slot = quotient(row, narrow(words[10]), narrow(words[11]))
+            row = quotient(narrow(i), narrow(words.cols.multiplier), narrow(words.cols.shift))
+            slot = quotient(row, narrow(words.outer.multiplier), narrow(words.outer.shift))
             column, group = widen(remainder(narrow(i), row, narrow(cols))), remainder(row, slot, narrow(outer))
             place = load_number(parts, 1 + widen(slot))
             segment = load_number(keys, place)
             begin, end = load_number(begins, segment), load_number(begins, segment + 1)
             end = min(place + (1 << part_shift(end - begin)), end)
-            batch = widen(quotient(narrow(segment), narrow(words[13]), narrow(words[14])))
+            batch = widen(quotient(narrow(segment), narrow(words.segments.multiplier), narrow(words.segments.shift)))
             column += (batch * (outer - 1) + widen(group)) * num_ids * cols
             total = zeros
             if onto:  # a part begins with its first row
@@ -135,15 +131,14 @@ def part_kernel(
             i = next_index(i, step)
 
     name = f"segment_sum_parts.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}{folding.suffix}"
-    return KernelSource(name, sum_parts, 0, after + rows.num_walk_words)
+    return KernelSource(name, sum_parts, (rows.num_words, rows.num_walk_words))
 
 
 @cache
 def sum_kernel(data_type: DataType, number: DataType, bits: int, folding: Folding = SUMS) -> KernelSource:
     """Return the kernel that adds up, or folds, the sums of each long run's parts, a column in a thread.
 
-    Its words, a tuple: sums, keys, begins, parts, out; the columns, outer, the segments of a batch, each with the
-    multiplier and the shift to divide by it. The thread that finds the first part of a run does it.
+    The thread that finds the first part of a run does it.
     """
     load, store, load_number = rows_of(None, sum_type(data_type), 1).load, storer(data_type, 1), number_loader(number)
     zeros, part_shift = (zero(data_type),), device_function(part_bits)
@@ -152,30 +147,32 @@ def sum_kernel(data_type: DataType, number: DataType, bits: int, folding: Foldin
 
     add_sums = _add_rows(folding, data_type, 1, load, device_function(lambda _, part: part))
 
-    def sum_long_runs(words):
-        sums, keys, begins, parts, out = words[0], words[1], words[2], words[3], words[4]
-        cols, outer, segments = words[5], words[8], words[11]
+    def sum_long_runs(words: LongRunWords) -> None:
+        sums, keys, begins, parts, out = words.sums, words.keys, words.begins, words.parts, words.out
+        cols, outer, segments = words.cols.value, words.outer.value, words.segments
         part_elements = outer * cols
         elements = load_number(parts, 0) * part_elements
         i, step = thread_index(), num_threads()
         while i < elements:
-            row = quotient(narrow(i), narrow(words[6]), narrow(words[7]))
-            slot = quotient(row, narrow(words[9]), narrow(words[10]))
+            row = quotient(narrow(i), narrow(words.cols.multiplier), narrow(words.cols.shift))
+            slot = quotient(row, narrow(words.outer.multiplier), narrow(words.outer.shift))
             place = load_number(parts, 1 + widen(slot))
             segment = load_number(keys, place)
             begin, end = load_number(begins, segment), load_number(begins, segment + 1)
             if place == begin:
                 part, element = widen(slot), i - widen(slot) * part_elements
                 last = part + ((end - begin - 1) >> part_shift(end - begin))
-                batch = widen(quotient(narrow(segment), narrow(words[12]), narrow(words[13])))
+                batch = widen(
+                    quotient(narrow(segment), narrow(words.segments.multiplier), narrow(words.segments.shift))
+                )
                 group = widen(remainder(row, slot, narrow(outer)))
                 column = widen(remainder(narrow(i), row, narrow(cols)))
-                target = ((batch * outer + group) * segments + segment - batch * segments) * cols + column
+                target = ((batch * outer + group) * segments.value + segment - batch * segments.value) * cols + column
                 total = load_out(out, target) if onto else zeros
                 store(out, target, add_sums(total, sums, 0, part, last + 1, part_elements, element, ()))
             i = next_index(i, step)
 
-    return KernelSource(f"segment_sum_long.{data_type.name}.{number.name}.{bits}{folding.suffix}", sum_long_runs, 0, 14)
+    return KernelSource(f"segment_sum_long.{data_type.name}.{number.name}.{bits}{folding.suffix}", sum_long_runs)
 
 
 @cache
@@ -188,7 +185,7 @@ def _finder(number: DataType) -> Any:
     """
     load, part_shift = number_loader(number), device_function(part_bits)
 
-    def parts_at(keys, begins, place, count, none):
+    def parts_at(keys: int, begins: int, place: int, count: int, none: int) -> Any:
         key = load(keys, place) if place < count else none
         segment = key if key < none else 0
         begin, end = load(begins, segment), load(begins, segment + 1)
@@ -218,27 +215,27 @@ def _add_rows(folding: Folding, data_type: DataType, elements: int, load: Any, p
     add, count = combine_packs(folding, data_type, elements), rows_at_once(data_type, elements)
 
     @written_out(device_function)
-    def find(places, row, end):
+    def find(places: int, row: int, end: int) -> Any:
         return tuple(place_of(places, min(row + k, end - 1)) for k in unrolled(range(count)))
 
     @written_out(device_function)
-    def load_rows(data, found, cols, column, words):
+    def load_rows(data: int, found: Any, cols: int, column: int, words: Words) -> Any:
         return tuple(load(data, found[k] * cols + column, words) for k in unrolled(range(count)))
 
     @written_out(device_function)
-    def add_all(total, rows):
+    def add_all(total: Any, rows: Any) -> Any:
         for k in unrolled(range(count)):
             total = add(total, rows[k])
         return total
 
     @written_out(device_function)
-    def add_some(total, rows, left):
+    def add_some(total: Any, rows: Any, left: int) -> Any:
         for k in unrolled(range(count - 1)):
             if k < left:
                 total = add(total, rows[k])
         return total
 
-    def add_rows(total, data, places, row, end, cols, column, words):
+    def add_rows(total: Any, data: int, places: int, row: int, end: int, cols: int, column: int, words: Words) -> Any:
         rows = load_rows(data, find(places, row, end), cols, column, words)
         found = find(places, row + count, end)
         while row + count <= end:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ep.common.functor.math_library import ScalarType
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.launch_config import BLOCK_THREADS, WARP_THREADS
 from ep.cuda.compile.memory import SHARED, loader, storer
@@ -25,7 +26,7 @@ merge_memory = shared_address(MERGE_BYTES // 8)
 def merger(
     merge: Any,
     num_parts: int,
-    scalar_type: type[np.generic],
+    scalar_type: ScalarType,
     row_threads: int,
     *,
     to_all: bool,
@@ -45,7 +46,7 @@ def merger(
     assert num_parts * num_warps * np.dtype(scalar_type).itemsize <= MERGE_BYTES
     put, get = _parts(num_parts, num_warps, scalar_type)
 
-    def merge_row(state, thread):
+    def merge_row(state: Any, thread: int) -> Any:
         state, states = of_warp(state, thread), merge_memory()
         if thread % WARP_THREADS == 0:
             put(states, thread // WARP_THREADS, state)
@@ -66,7 +67,7 @@ def _warp_merger(merge: Any, num_parts: int, threads: int) -> Any:
     shuffled = tuple(threads >> k for k in range(1, threads.bit_length()))
 
     @written_out(device_function)
-    def merge_warp(state, thread):
+    def merge_warp(state: Any, thread: int) -> Any:
         for mask in unrolled(shuffled):
             state = merge(state, tuple(shuffle_xor(state[k], mask) for k in unrolled(range(num_parts))))
         return state
@@ -75,18 +76,18 @@ def _warp_merger(merge: Any, num_parts: int, threads: int) -> Any:
 
 
 @cache
-def _parts(num_parts: int, num_warps: int, scalar_type: type[np.generic]) -> tuple[Any, Any]:
+def _parts(num_parts: int, num_warps: int, scalar_type: ScalarType) -> tuple[Any, Any]:
     """put(states, warp, state) and get(states, warp), at an address, with a row for each part of a state."""
     number = as_data_type(np.dtype(scalar_type))
     load, store = loader(number, 1, space=SHARED), storer(number, 1, space=SHARED)
 
     @written_out(device_function)
-    def put(states, warp, state):
+    def put(states: Any, warp: int, state: Any) -> None:
         for part in unrolled(range(num_parts)):
             store(states, part * num_warps + warp, (state[part],))
 
     @written_out(device_function)
-    def get(states, warp):
+    def get(states: Any, warp: int) -> Any:
         return tuple(load(states, part * num_warps + warp)[0] for part in unrolled(range(num_parts)))
 
     return put, get

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.reduce_shape import Axis
 from ep.common.primitive.strides import contiguous_strides
+from ep.cuda.compile.kernel_words import Words, flat, walk_words
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, WARP_THREADS, Grid, row_elements
-from ep.cuda.compile.walk_words import walk_words
 from ep.include.primitive.structure import kMaxRow
 
 
@@ -60,6 +60,16 @@ class FinishVariant(NamedTuple):
 Variant = RowVariant | ColumnVariant | FinishVariant
 
 
+class ReadWords(NamedTuple):
+    """The words by which a kernel finds elements: of their source, of the walks over the axes that stay and over those
+    that go, and of the walk of the source."""
+
+    source: Words
+    kept: Words
+    reduced: Words
+    walk: Words
+
+
 class ReducePlan(NamedTuple):
     """A launch. words, walks: what the kernel takes besides addresses, and the number of elements of a value.
 
@@ -70,7 +80,7 @@ class ReducePlan(NamedTuple):
     variant: RowVariant | ColumnVariant
     grid: Grid
     words: tuple[int, ...]
-    walks: tuple[int, ...]
+    walks: tuple[Words, Words]
     num_results: int
     parts: int
     per_result: int
@@ -79,7 +89,7 @@ class ReducePlan(NamedTuple):
 
     def part_words(self, dst: int, source: Sequence[int], walk: Sequence[int] = ()) -> tuple[int, ...]:
         """Return the words of the first kernel. source, walk: the words of its source, and of the walk over it."""
-        return dst, *self.words, self.per_result, *source, *self.walks, *walk
+        return dst, *self.words, self.per_result, *flat(ReadWords(tuple(source), *self.walks, tuple(walk)))
 
     def finish_words(self, states: int, dst: int) -> tuple[int, ...]:
         """Return those of the second one."""
@@ -225,13 +235,14 @@ def _part(count: int, blocks: int, block_bytes: int) -> int:
 
 def _walks(
     kept: Sequence[tuple[int, int]], reduced: Sequence[tuple[int, int]], num_elements: int
-) -> tuple[tuple[int, ...], Axes]:
+) -> tuple[tuple[Words, Words], Axes]:
     bits = 32 if fits_32_bit_offsets(num_elements) else 64
-    words: tuple[int, ...] = ()
-    for axes in (kept, reduced):
+
+    def words(axes: Sequence[tuple[int, int]]) -> Words:
         dims, strides = zip(*axes, strict=True)
-        words += walk_words(dims, [strides], bits)
-    return words, Axes(len(kept), len(reduced), bits)
+        return walk_words(dims, [strides], bits)
+
+    return (words(kept), words(reduced)), Axes(len(kept), len(reduced), bits)
 
 
 def _finish(num_results: int, parts: int) -> tuple[FinishVariant, Grid]:

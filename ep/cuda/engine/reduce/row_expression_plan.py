@@ -11,8 +11,8 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.strides import expanded_strides, span
 from ep.common.stored_types import stored_as
+from ep.cuda.compile.kernel_words import Words, flat, walk_words
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, PACK_BYTES, Grid, row_elements
-from ep.cuda.compile.walk_words import walk_words
 from ep.cuda.engine.map.expression_plan import Layout, rows_of
 from ep.cuda.engine.reduce.plan import elements_of_rows, row_threads
 from ep.cuda.engine.reduce.row_plan import MERGE_BYTES, threads_of_row
@@ -85,6 +85,20 @@ class RowExpressionVariant(NamedTuple):
     def has_exponentials(self) -> bool:
         """Whether a softmax keeps its exponentials: where memory is short, it computes them again."""
         return self.kept is Storage.SOURCES
+
+
+class RowExpressionWords(NamedTuple):
+    """The words of a kernel. sources: as in `MapWords`; strides: of each array whose elements are a stride apart,
+    results first; walk: over rows; kept: the address of the memory for values, if there is any.
+    """
+
+    sources: Words
+    results: Words
+    strides: Words
+    rows: int
+    cols: int
+    walk: Words
+    kept: Words
 
 
 class RowLaunch(NamedTuple):
@@ -244,8 +258,8 @@ class RowExpressionPlan:
         strides = [step for step, way in zip(self._inner, self._ways, strict=True) if way is Way.STRIDED]
         sources, results = sides[self._first :], sides[: self._first]
         of_sources = self._program.operands.words(sources, self._chosen)
-        words = *of_sources, *results, *strides, self._rows, self._cols, *self._words
-        return RowLaunch(variant, grid, words, kept_bytes)
+        layout = of_sources, tuple(results), tuple(strides), self._rows, self._cols, self._words
+        return RowLaunch(variant, grid, tuple(flat(RowExpressionWords(*layout, ()))), kept_bytes)
 
     def _made(self, packs: Sequence[bool], shared_bytes: int) -> tuple[RowExpressionVariant, Grid, int]:
         program = self._program

@@ -8,14 +8,16 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from ep.common.functor.math_library import ScalarType
 from ep.common.functor.reduction import SUM, States, states
 from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.kernel_words import Words
 from ep.cuda.compile.launch_config import BLOCK_THREADS, PACK_BYTES
 from ep.cuda.compile.math_library import cuda_math_library, higher
 from ep.cuda.compile.numba_cuda import device_function, next_index
 from ep.cuda.engine.reduce.merge import merger
 from ep.cuda.engine.reduce.row_plan import sums_are_scaled
-from ep.cuda.engine.reduce.row_slots import Functions, Turn, added, highest_in, kept, reader, writer
+from ep.cuda.engine.reduce.row_slots import Functions, ThreadTile, added, highest_in, kept, reader, writer
 from ep.include.data_type import DataType
 
 
@@ -48,18 +50,18 @@ _UNDER_WAY: Final = 2 * PACK_BYTES
 """Bytes of a row that a thread loads at a time, unless that takes more than two packs and more than four elements."""
 
 
-def turn_of(
+def thread_tile(
     function: RowFunction, data_type: DataType, elements: int, aligned: bool, row_threads: int, slots: int = 0
-) -> Turn:
-    """Return the turn of a thread; slots: 0 for as many as a row in memory is read by."""
+) -> ThreadTile:
+    """Return the tile of a thread; slots: 0 for as many as a row in memory is read by."""
     slot_bytes = function.num_operands * elements * data_type.itemsize
     slots = slots or min(max(_UNDER_WAY // slot_bytes, 1), max(4 // elements, 2))
-    return Turn(function.num_operands, data_type, elements, aligned, row_threads, slots)
+    return ThreadTile(function.num_operands, data_type, elements, aligned, row_threads, slots)
 
 
-def functions_of(function: RowFunction, turn: Turn) -> Functions:
-    """Return the functions of a kernel whose threads take such turns."""
-    data_type, row_threads = turn.data_type, turn.row_threads
+def functions_of(function: RowFunction, tile: ThreadTile) -> Functions:
+    """Return the functions of a kernel whose threads take such tiles."""
+    data_type, row_threads = tile.data_type, tile.row_threads
     scalar_type = storage_arithmetic(data_type)
     block_threads = max(row_threads, BLOCK_THREADS)
     sums = row_sums(data_type)
@@ -67,18 +69,18 @@ def functions_of(function: RowFunction, turn: Turn) -> Functions:
     larger = higher(scalar_type)
     larger_state = device_function(lambda a, b: (larger(a[0], b[0]),))  # NaN comes to all of a row by its sum
 
-    def merged(merge: Any, num_parts: int, of: type[np.generic]) -> Any:
+    def merged(merge: Any, num_parts: int, of: ScalarType) -> Any:
         return merger(merge, num_parts, of, row_threads, to_all=True, block_threads=block_threads)
 
     fill = scalar_type(-np.inf if function.from_maximum else 0)
     return Functions(
-        step=row_threads * turn.slots,
-        read=reader(turn, fill),
+        step=row_threads * tile.slots,
+        read=reader(tile, fill),
         fill=fill,
-        highest=highest_in(turn),
-        keep=kept(turn, function.keep),
-        add=added(turn, sums.add, device_function(function.term)),
-        write=writer(turn, device_function(function.result)),
+        highest=highest_in(tile),
+        keep=kept(tile, function.keep),
+        add=added(tile, sums.add, device_function(function.term)),
+        write=writer(tile, device_function(function.result)),
         scale=device_function(function.scale),
         sums=sums,
         highest_of_row=merged(larger_state, 1, scalar_type),
@@ -90,7 +92,7 @@ def functions_of(function: RowFunction, turn: Turn) -> Functions:
 def maximum_and_sum(function: RowFunction, data_type: DataType, functions: Functions) -> Any:
     """(begins, i, end, thread) -> the maximum of the block's packs, and the sum of the thread's below it.
 
-    Those of the thread are the ones of its turns from slot i on.
+    Those of the thread are the ones of its tiles from slot i on.
     """
     if function.from_maximum and sums_are_scaled(data_type):
         return _at_once(functions, 0 if function.largest_is_one else _ABOVE)
@@ -100,7 +102,7 @@ def maximum_and_sum(function: RowFunction, data_type: DataType, functions: Funct
         return device_function(lambda begins, i, end, thread: (lowest, below(begins, i, end, lowest)))
     highest, highest_of_row = maximum(functions), functions.highest_of_row
 
-    def maximum_then_sum(begins, i, end, thread):
+    def maximum_then_sum(begins: Words, i: int, end: int, thread: int) -> Any:
         top = highest_of_row((highest(begins, i, end),), thread)[0]
         return top, below(begins, i, end, top)
 
@@ -111,7 +113,7 @@ def maximum(functions: Functions) -> Any:
     """(begins, i, end) -> the maximum of the thread's packs."""
     read, highest, lowest, step = functions.read, functions.highest, functions.lowest, functions.step
 
-    def highest_of_thread(begins, i, end):
+    def highest_of_thread(begins: Words, i: int, end: int) -> Any:
         top = lowest
         while i < end:
             top = highest(top, read(begins, i, end))
@@ -125,7 +127,7 @@ def sum_below(functions: Functions) -> Any:
     """(begins, i, end, top) -> the sum of the thread's packs; `top` is the maximum."""
     read, keep, add, empty, step = functions.read, functions.keep, functions.add, functions.sums.empty, functions.step
 
-    def sum_of_thread(begins, i, end, top):
+    def sum_of_thread(begins: Words, i: int, end: int, top: Any) -> Any:
         state = empty()
         while i < end:
             state = add(state, keep(read(begins, i, end), i, end, top), i, end, top)
@@ -155,7 +157,7 @@ def _at_once(functions: Functions, most_above: int) -> Any:
     empty, lowest, highest_of_row = functions.sums.empty, functions.lowest, functions.highest_of_row
     scale, step, above = scaled(), functions.step, type(lowest)(most_above)
 
-    def maximum_with_sum(begins, i, end, thread):
+    def maximum_with_sum(begins: Words, i: int, end: int, thread: int) -> Any:
         top, base, state = lowest, lowest, empty()
         while i < end:
             packs = read(begins, i, end)

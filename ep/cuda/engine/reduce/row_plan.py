@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
+from ep.cuda.compile.kernel_words import Words
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, WARP_THREADS, Grid, pack_elements, row_elements
 from ep.cuda.engine.reduce.plan import power_of_two, threads_of_elements, threads_of_warp
 from ep.include.data_type import DataType
 from ep.include.primitive.structure import kMaxRow
 
 
-class Keep(Enum):
+class RowStorage(Enum):
     """The place of a row between its maximum, its sum and the results."""
 
     REGISTERS = "in the registers of a part of a warp"
@@ -27,10 +28,10 @@ class SoftmaxVariant(NamedTuple):
     """One of the kernels of `engine.rows`.
 
     elements: those of the packs of a row; aligned: whether packs are aligned to their bytes.
-    row_threads: those of a row; packs: how many each of them keeps in registers, 0 for another way to keep.
+    row_threads: those of a row; packs: how many each of them keeps in registers, 0 for another storage.
     """
 
-    keep: Keep
+    storage: RowStorage
     elements: int
     aligned: bool
     row_threads: int
@@ -58,6 +59,26 @@ class PartVariant(NamedTuple):
     elements: int
     aligned: bool
     row_threads: int
+
+
+class RowWords(NamedTuple):
+    """The words of a kernel. operands: their addresses."""
+
+    operands: Words
+    dst: int
+    rows: int
+    cols: int
+
+
+class PartWords(NamedTuple):
+    """Those of a stage. memory: the address of the values of parts."""
+
+    operands: Words
+    dst: int
+    rows: int
+    cols: int
+    memory: int
+    part_packs: int
 
 
 class SoftmaxPlan(NamedTuple):
@@ -116,7 +137,7 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     threads, packs = threads_of_row(data_type, cols)
     num_operands = len(addresses) - 1
     if packs and (num_operands * packs <= _MOST_LOADS or data_type.itemsize != 4):
-        variant = SoftmaxVariant(Keep.REGISTERS, elements, aligned, threads, packs)
+        variant = SoftmaxVariant(RowStorage.REGISTERS, elements, aligned, threads, packs)
         return SoftmaxPlan((variant,), Grid((min(-(-rows // (BLOCK_THREADS // threads)), MAX_BLOCKS), 1, 1)))
     if divided := _in_parts(data_type, rows, cols, num_operands, aligned):
         return divided
@@ -127,17 +148,19 @@ def row_plan(data_type: DataType, rows: int, cols: int, addresses: Sequence[int]
     as_loaded = num_operands == 2 or (is_alone and cols > kMaxRow and sums_are_scaled(data_type))
     size = data_type.itemsize if as_loaded else size
     kept = num_operands * cols * size
-    keep = Keep.LOADED if as_loaded else Keep.SHARED
+    storage = RowStorage.LOADED if as_loaded else RowStorage.SHARED
     if kept > shared_bytes - MERGE_BYTES:
-        keep, kept = Keep.NOWHERE, 0
+        storage, kept = RowStorage.NOWHERE, 0
     blocks, shared_bytes = (min(rows, MAX_BLOCKS), 1, 1), kept
-    return SoftmaxPlan((SoftmaxVariant(keep, elements, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes))
+    return SoftmaxPlan(
+        (SoftmaxVariant(storage, elements, aligned, threads),), Grid(blocks, (threads, 1, 1), shared_bytes)
+    )
 
 
 def threads_of_row(data_type: DataType, cols: int) -> tuple[int, int]:
     """Return the threads that share a row, and the packs that each of them keeps in registers.
 
-    0 for another way to keep.
+    0 for another storage.
 
     Rows of an Expression are those of one block of usual size: its kernels add them up in this way.
     """

@@ -15,6 +15,7 @@ import numpy as np
 
 from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
+from ep.cuda.compile.kernel_words import Words
 from ep.cuda.compile.launch_config import BLOCK_THREADS
 from ep.cuda.compile.numba_cuda import (
     block_of_grid,
@@ -24,9 +25,9 @@ from ep.cuda.compile.numba_cuda import (
     thread_of_block,
 )
 from ep.cuda.engine.reduce.row_parts import stage
-from ep.cuda.engine.reduce.row_passes import RowFunction, functions_of, maximum_and_sum, turn_of
-from ep.cuda.engine.reduce.row_plan import Keep, PartVariant, SoftmaxVariant
-from ep.cuda.engine.reduce.row_slots import Functions, Turn, row_begins, shared_turns
+from ep.cuda.engine.reduce.row_passes import RowFunction, functions_of, maximum_and_sum, thread_tile
+from ep.cuda.engine.reduce.row_plan import PartVariant, RowStorage, RowWords, SoftmaxVariant
+from ep.cuda.engine.reduce.row_slots import Functions, ThreadTile, row_begins, shared_tiles
 from ep.include.data_type import DataType, as_data_type
 
 
@@ -34,34 +35,34 @@ from ep.include.data_type import DataType, as_data_type
 def kernel(
     make: Callable[[DataType], RowFunction], data_type: DataType, variant: SoftmaxVariant | PartVariant
 ) -> KernelSource:
-    """Return the kernel (operands ..., dst, rows, cols), a tuple of words; that of a stage takes two more."""
+    """Return the kernel of a variant."""
     function, how = make(data_type), (variant.elements, variant.aligned, variant.row_threads)
     slots = variant.packs if isinstance(variant, SoftmaxVariant) else 0
-    turn = turn_of(function, data_type, *how, slots)
-    functions = functions_of(function, turn)
+    tile = thread_tile(function, data_type, *how, slots)
+    functions = functions_of(function, tile)
     if isinstance(variant, PartVariant):
         return stage(function, data_type, variant, functions)
-    make_run = _WAYS[variant.keep]
-    run = make_run(function, turn, functions)
-    keep, elements, aligned, row_threads, packs = variant
-    name = f"rows.{function.name}.{data_type.name}.{keep.name}.{elements}.{aligned:d}.{row_threads}.{packs}"
-    return KernelSource(name, run, 0, function.num_operands + 3, is_contracted=True)
+    make_run = _MAKERS[variant.storage]
+    run = make_run(function, tile, functions)
+    storage, elements, aligned, row_threads, packs = variant
+    name = f"rows.{function.name}.{data_type.name}.{storage.name}.{elements}.{aligned:d}.{row_threads}.{packs}"
+    return KernelSource(name, run, (function.num_operands,), is_contracted=True)
 
 
-def _in_registers(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
-    num_operands, data_type, elements, _, row_threads, _ = turn
+def _in_registers(function: RowFunction, tile: ThreadTile, functions: Functions) -> Callable[..., None]:
+    num_operands, data_type, elements, _, row_threads, _ = tile
     rows_per_block, size, from_maximum = BLOCK_THREADS // row_threads, data_type.itemsize, function.from_maximum
     _, read, _, highest, keep, add, write, scale, sums, highest_of_row, sum_of_row, lowest = functions
     empty, begins_of = sums.empty, row_begins(num_operands)
 
-    def rows_in_registers(words):
-        dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
+    def rows_in_registers(words: RowWords) -> None:
+        dst, rows, cols = words.dst, words.rows, words.cols
         thread, packs = thread_of_block(), cols // elements
         i, first = thread % row_threads, block_of_grid()[0] * rows_per_block
         while first < rows:  # for all threads of a warp, because of the shuffles
             row = first + thread // row_threads
             begin, end = row * cols * size, packs if row < rows else 0
-            slots = read(begins_of(words, begin), i, end)
+            slots = read(begins_of(words.operands, begin), i, end)
             top = highest_of_row((highest(lowest, slots),), thread)[0] if from_maximum else lowest
             slots = keep(slots, i, end, top)
             number = scale(sum_of_row(add(empty(), slots, i, end, top), thread))
@@ -71,19 +72,19 @@ def _in_registers(function: RowFunction, turn: Turn, functions: Functions) -> Ca
     return rows_in_registers
 
 
-def _in_shared_memory(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
-    num_operands, data_type, elements, *_ = turn
+def _in_shared_memory(function: RowFunction, tile: ThreadTile, functions: Functions) -> Callable[..., None]:
+    num_operands, data_type, elements, *_ = tile
     size, from_maximum, changes = data_type.itemsize, function.from_maximum, function.keep is not None
     step, read, fill, highest, keep, add, write, scale, sums, highest_of_row, sum_of_row, lowest = functions
     empty, begins_of = sums.empty, row_begins(num_operands)
-    put, get = shared_turns(turn, as_data_type(np.dtype(storage_arithmetic(data_type))), fill)
+    put, get = shared_tiles(tile, as_data_type(np.dtype(storage_arithmetic(data_type))), fill)
 
-    def rows_in_shared_memory(words):
-        dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
+    def rows_in_shared_memory(words: RowWords) -> None:
+        dst, rows, cols = words.dst, words.rows, words.cols
         thread, row, packs = thread_of_block(), block_of_grid()[0], cols // elements
         while row < rows:
             begin, top, i = row * cols * size, lowest, thread
-            begins = begins_of(words, begin)
+            begins = begins_of(words.operands, begin)
             while i < packs:  # each thread always has the same slots, so it need not wait
                 slots = read(begins, i, packs)
                 put(i, packs, slots)
@@ -108,41 +109,43 @@ def _in_shared_memory(function: RowFunction, turn: Turn, functions: Functions) -
     return rows_in_shared_memory
 
 
-def _as_loaded(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
+def _as_loaded(function: RowFunction, tile: ThreadTile, functions: Functions) -> Callable[..., None]:
     """Return the kernel that keeps rows in shared memory as they were loaded.
 
     So those of 16-bit types take half of it, and more blocks have room; exponentials are computed while others load,
     and again while others store.
     """
-    read, (put, get) = functions.read, shared_turns(turn, turn.data_type, functions.fill)
+    read, (put, get) = functions.read, shared_tiles(tile, tile.data_type, functions.fill)
 
     @device_function
-    def read_and_keep(begins, i, end):
+    def read_and_keep(begins: Words, i: int, end: int) -> Any:
         packs = read(begins, i, end)
         put(i, end, packs)
         return packs
 
     get_again = device_function(lambda begins, i, end: get(i, end))
-    return _in_two_passes(function, turn, functions._replace(read=read_and_keep), get_again)
+    return _in_two_passes(function, tile, functions._replace(read=read_and_keep), get_again)
 
 
-def _read_again(function: RowFunction, turn: Turn, functions: Functions) -> Callable[..., None]:
-    return _in_two_passes(function, turn, functions, functions.read)
+def _read_again(function: RowFunction, tile: ThreadTile, functions: Functions) -> Callable[..., None]:
+    return _in_two_passes(function, tile, functions, functions.read)
 
 
-def _in_two_passes(function: RowFunction, turn: Turn, functions: Functions, read_again: Any) -> Callable[..., None]:
+def _in_two_passes(
+    function: RowFunction, tile: ThreadTile, functions: Functions, read_again: Any
+) -> Callable[..., None]:
     """Return the kernel that reads a row for its maximum and its sum, and again, by `read_again`, for the results."""
-    num_operands, data_type, elements, *_ = turn
+    num_operands, data_type, elements, *_ = tile
     size, step, keep, write = data_type.itemsize, functions.step, functions.keep, functions.write
     scale, sum_of_row, begins_of = functions.scale, functions.sum_of_row, row_begins(num_operands)
     of_row = maximum_and_sum(function, data_type, functions)
 
-    def rows_in_two_passes(words):
-        dst, rows, cols = words[num_operands], words[num_operands + 1], words[num_operands + 2]
+    def rows_in_two_passes(words: RowWords) -> None:
+        dst, rows, cols = words.dst, words.rows, words.cols
         thread, row, packs = thread_of_block(), block_of_grid()[0], cols // elements
         while row < rows:
             begin, i = row * cols * size, thread
-            begins = begins_of(words, begin)
+            begins = begins_of(words.operands, begin)
             top, state = of_row(begins, i, packs, thread)
             number = scale(sum_of_row(state, thread))
             while i < packs:
@@ -153,9 +156,9 @@ def _in_two_passes(function: RowFunction, turn: Turn, functions: Functions, read
     return rows_in_two_passes
 
 
-_WAYS: Final = {
-    Keep.REGISTERS: _in_registers,
-    Keep.SHARED: _in_shared_memory,
-    Keep.LOADED: _as_loaded,
-    Keep.NOWHERE: _read_again,
+_MAKERS: Final = {
+    RowStorage.REGISTERS: _in_registers,
+    RowStorage.SHARED: _in_shared_memory,
+    RowStorage.LOADED: _as_loaded,
+    RowStorage.NOWHERE: _read_again,
 }

@@ -7,8 +7,8 @@ from enum import Enum
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
+from ep.cuda.compile.kernel_words import divisor
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
 from ep.include.data_type import DataType
 
@@ -96,7 +96,7 @@ def scan_plan(
         variant = ScanVariant(carried if step is Step.OF_SUMS else stored, carried, is_sum, by_rows, bits)
         blocks = min(outer if by_rows else -(-outer * inner // BLOCK_THREADS), MAX_BLOCKS)
         words = outer * inner, size, part, to_end and step is not Step.OF_SUMS, step.value
-        return variant, Grid((blocks, parts, 1)), (*words, *FastIntegerMath(inner, bits).words())
+        return variant, Grid((blocks, parts, 1)), (*words, *divisor(inner, bits))
 
     if parts == 1:
         return ScanPlan((launched(Step.WHOLE, (outer, size, inner), size, 1),), 0)

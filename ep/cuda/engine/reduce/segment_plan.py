@@ -5,10 +5,10 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
-from ep.common.fast_integer_math import FastIntegerMath
 from ep.common.primitive.movement import fits_32_bit_offsets
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.cuda.compile.arithmetic import storage_arithmetic
+from ep.cuda.compile.kernel_words import Divisor, Words, divisor
 from ep.cuda.compile.launch_config import BLOCK_THREADS, MAX_BLOCKS, Grid
 from ep.include.data_type import DataType, as_data_type
 from ep.include.primitive.binary_op import BinaryOp
@@ -141,26 +141,57 @@ def part_bits(rows: int) -> int:
     return 6 + (rows > 2**12) + (rows > 2**14) + (rows > 2**16)
 
 
+class SumWords(NamedTuple):
+    """The words of the kernel that adds up short runs.
+
+    data, walk: of the rows; packs: of out; cols: the packs of a row; segments, num_ids: of a batch.
+    """
+
+    data: Words
+    places: int
+    begins: int
+    out: int
+    packs: int
+    cols: Divisor
+    segments: Divisor
+    outer: Divisor
+    num_ids: int
+    walk: Words
+
+
+class PartWords(NamedTuple):
+    """Those of the kernel that adds up parts of long runs. sums: [parts, outer, columns]."""
+
+    data: Words
+    places: int
+    keys: int
+    begins: int
+    parts: int
+    sums: int
+    cols: Divisor
+    outer: Divisor
+    segments: Divisor
+    num_ids: int
+    walk: Words
+
+
+class LongRunWords(NamedTuple):
+    """Those of the kernel that adds up the sums of the parts of each long run."""
+
+    sums: int
+    keys: int
+    begins: int
+    parts: int
+    out: int
+    cols: Divisor
+    outer: Divisor
+    segments: Divisor
+
+
 def key_words(sizes: SegmentSizes, plan: SegmentPlan, is_unsigned: bool) -> tuple[int, ...]:
     """Return the words of the kernel that makes keys of ids, after the two addresses."""
     low = max(sizes.offset, 0) if is_unsigned else sizes.offset
     first = low - sizes.offset
     valid = max(sizes.num_segments - first, 0)
-    divisor = FastIntegerMath(sizes.num_ids, plan.bits).words()
-    return plan.num_keys, low, valid, first, sizes.num_segments, plan.num_segments, *divisor
-
-
-def sum_words(sizes: SegmentSizes, bits: int, elements: int) -> tuple[int, ...]:
-    """Return the words of the kernel that adds up short runs, after the addresses."""
-    cols = sizes.inner // elements
-    packs = sizes.batch * sizes.outer * sizes.num_segments * cols
-    return packs, *_divisors(bits, cols, sizes.num_segments, sizes.outer), sizes.num_ids
-
-
-def part_words(sizes: SegmentSizes, bits: int, elements: int) -> tuple[int, ...]:
-    """Return the words of the kernels that add up parts of long runs, and their sums, after the addresses."""
-    return _divisors(bits, sizes.inner // elements, sizes.outer, sizes.num_segments)
-
-
-def _divisors(bits: int, *sizes: int) -> tuple[int, ...]:
-    return tuple(word for size in sizes for word in FastIntegerMath(size, bits).words())
+    num_ids = divisor(sizes.num_ids, plan.bits)
+    return plan.num_keys, low, valid, first, sizes.num_segments, plan.num_segments, *num_ids

@@ -8,17 +8,19 @@ from typing import NamedTuple
 
 from ep.common.primitive.movement import widest_unit
 from ep.common.primitive.segment_sizes import SegmentSizes
+from ep.cuda.compile.kernel_words import divisor, flat
 from ep.cuda.compile.launch_config import Grid, pack_elements
 from ep.cuda.engine.reduce.segment_plan import (
     DIGIT_BITS,
     DIGITS,
+    LongRunWords,
+    PartWords,
     SegmentPlan,
     Step,
     StepVariant,
+    SumWords,
     key_words,
-    part_words,
     sum_type,
-    sum_words,
     tile_grid,
 )
 from ep.include.data_type import DataType
@@ -78,10 +80,21 @@ def segment_steps(
     )
     words = keys, begins, plan.num_keys, plan.num_segments
     yield StepLaunch(StepVariant(Step.BEGINS, number), plan.num_segments + 1, words)
-    words = sum_words(sizes, bits, elements)
-    yield StepLaunch(
-        StepVariant(Step.SUM, number, bits, elements), words[0], (*data, places, begins, out, *words, *buffers.walk)
+    cols = sizes.inner // elements
+    packs = sizes.batch * sizes.outer * sizes.num_segments * cols
+    sums = SumWords(
+        data=tuple(data),
+        places=places,
+        begins=begins,
+        out=out,
+        packs=packs,
+        cols=divisor(cols, bits),
+        segments=divisor(sizes.num_segments, bits),
+        outer=divisor(sizes.outer, bits),
+        num_ids=sizes.num_ids,
+        walk=tuple(buffers.walk),
     )
+    yield StepLaunch(StepVariant(Step.SUM, number, bits, elements), packs, tuple(flat(sums)))
     if plan.most_parts:
         yield from _long_runs(sizes, plan, buffers, keys, places, elements)
 
@@ -97,11 +110,24 @@ def _long_runs(
         yield StepLaunch(StepVariant(Step.COUNT_PARTS, number), tile_grid(tiles), (keys, begins, counts, *found))
         yield StepLaunch(StepVariant(Step.SCAN, number), tile_grid(1), (counts, tiles))
     yield StepLaunch(StepVariant(Step.LIST_PARTS, number), tile_grid(tiles), (keys, begins, counts, parts, *found))
-    most, words = plan.most_parts * plan.part_elements, part_words(sizes, bits, elements)
-    words = *buffers.data, places, keys, begins, parts, sums, *words, sizes.num_ids, *buffers.walk
-    yield StepLaunch(StepVariant(Step.SUM_PARTS, number, bits, elements), most // elements, words)
-    words = sums, keys, begins, parts, buffers.out, *part_words(sizes, bits, 1)
-    yield StepLaunch(StepVariant(Step.SUM_LONG, number, bits), most, words)
+    most, outer, segments = plan.most_parts * plan.part_elements, divisor(sizes.outer, bits), sizes.num_segments
+    part_words = PartWords(
+        data=tuple(buffers.data),
+        places=places,
+        keys=keys,
+        begins=begins,
+        parts=parts,
+        sums=sums,
+        cols=divisor(sizes.inner // elements, bits),
+        outer=outer,
+        segments=divisor(segments, bits),
+        num_ids=sizes.num_ids,
+        walk=tuple(buffers.walk),
+    )
+    yield StepLaunch(StepVariant(Step.SUM_PARTS, number, bits, elements), most // elements, tuple(flat(part_words)))
+    divisors = divisor(sizes.inner, bits), outer, divisor(segments, bits)
+    words = LongRunWords(sums, keys, begins, parts, buffers.out, *divisors)
+    yield StepLaunch(StepVariant(Step.SUM_LONG, number, bits), most, tuple(flat(words)))
 
 
 def sort_steps(

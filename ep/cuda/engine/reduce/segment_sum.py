@@ -11,6 +11,7 @@ from ep.cuda.compile.arithmetic import storage_arithmetic
 from ep.cuda.compile.compiler import KernelSource
 from ep.cuda.compile.index_math import index_math
 from ep.cuda.compile.index_range import place_in_range
+from ep.cuda.compile.kernel_words import Divisor
 from ep.cuda.compile.math_library import cuda_math_library
 from ep.cuda.compile.memory import loader, storer
 from ep.cuda.compile.numba_cuda import (
@@ -19,7 +20,7 @@ from ep.cuda.compile.numba_cuda import (
     num_threads,
     thread_index,
 )
-from ep.cuda.engine.reduce.segment_plan import LONG_RUN, SUMS, Folding
+from ep.cuda.engine.reduce.segment_plan import LONG_RUN, SUMS, Folding, SumWords
 from ep.cuda.engine.reduce.sort import number_loader
 from ep.cuda.engine.reduce.source import Computed, source
 from ep.include.data_type import DataType
@@ -36,15 +37,25 @@ def key_kernel(ids_type: DataType, number: DataType, bits: int) -> KernelSource:
     load, store, place_of = loader(ids_type, 1), storer(number, 1), place_in_range()
     narrow, quotient, *_, widen = index_math(bits)
 
-    def number_segments(ids, keys, count, low, num_valid, first, num_segments, none, num_ids):
+    def number_segments(
+        ids: int,
+        keys: int,
+        count: int,
+        low: int,
+        num_valid: int,
+        first: int,
+        num_segments: int,
+        none: int,
+        num_ids: Divisor,
+    ) -> None:
         i, step = thread_index(), num_threads()
         while i < count:
             place, valid = place_of(load(ids, i)[0], low, num_valid)
-            batch = widen(quotient(narrow(i), narrow(num_ids[1]), narrow(num_ids[2])))
+            batch = widen(quotient(narrow(i), narrow(num_ids.multiplier), narrow(num_ids.shift)))
             store(keys, i, (batch * num_segments + first + place if valid else none,))
             i = next_index(i, step)
 
-    return KernelSource(f"segment_keys.{ids_type.name}.{number.name}.{bits}", number_segments, 8, 3)
+    return KernelSource(f"segment_keys.{ids_type.name}.{number.name}.{bits}", number_segments)
 
 
 @cache
@@ -53,7 +64,7 @@ def begin_kernel(number: DataType) -> KernelSource:
     after the last one's."""
     load, store = number_loader(number), storer(number, 1)
 
-    def find_begins(keys, begins, count, num_segments):
+    def find_begins(keys: int, begins: int, count: int, num_segments: int) -> None:
         segment, step = thread_index(), num_threads()
         while segment <= num_segments:
             low, high = 0, count
@@ -66,7 +77,7 @@ def begin_kernel(number: DataType) -> KernelSource:
             store(begins, segment, (low,))
             segment = next_index(segment, step)
 
-    return KernelSource(f"segment_begins.{number.name}", find_begins, 4)
+    return KernelSource(f"segment_begins.{number.name}", find_begins)
 
 
 class Rows(NamedTuple):
@@ -103,29 +114,27 @@ def sum_kernel(
 ) -> KernelSource:
     """Return the kernel that adds up, or folds, the rows of each segment, a pack of columns in a thread.
 
-    Its words, a tuple: those of the rows; places, begins, out, packs of out; the packs of a row, the segments of a
-    batch, and outer, each with the multiplier and the shift to divide by it; the ids of a batch; those of the walk over
-    the rows. Longer runs than LONG_RUN are left out, unless the last row stays.
+    Longer runs than LONG_RUN are left out, unless the last row stays.
     """
     rows, store, load_number = (
         rows_of(computed, data_type, elements),
         storer(data_type, elements),
         number_loader(number),
     )
-    prepare, load, before, after = rows.prepare, rows.load, rows.num_words - 1, rows.num_words + 14
+    prepare, load = rows.prepare, rows.load
     add, zeros = combine_packs(folding, data_type, elements), (zero(data_type),) * elements
     load_out, onto, last_stays = loader(data_type, elements), folding.onto, folding.op is None
     narrow, quotient, _, remainder, *_, widen = index_math(bits)
 
-    def sum_runs(given):
-        data, words, walk_words = prepare(given), given[before:], given[after:]
-        places, begins, out, packs = words[1], words[2], words[3], words[4]
-        cols, segments, num_ids = words[5], words[8], words[14]
+    def sum_runs(words: SumWords) -> None:
+        data, walk_words = prepare(words.data), words.walk
+        places, begins, out, packs = words.places, words.begins, words.out, words.packs
+        cols, segments, num_ids = words.cols.value, words.segments.value, words.num_ids
         i, step = thread_index(), num_threads()
         while i < packs:
-            row = quotient(narrow(i), narrow(words[6]), narrow(words[7]))
-            group = quotient(row, narrow(words[9]), narrow(words[10]))
-            batch = widen(quotient(group, narrow(words[12]), narrow(words[13])))
+            row = quotient(narrow(i), narrow(words.cols.multiplier), narrow(words.cols.shift))
+            group = quotient(row, narrow(words.segments.multiplier), narrow(words.segments.shift))
+            batch = widen(quotient(group, narrow(words.outer.multiplier), narrow(words.outer.shift)))
             column = widen(remainder(narrow(i), row, narrow(cols)))
             segment = batch * segments + widen(remainder(row, group, narrow(segments)))
             place, end = load_number(begins, segment), load_number(begins, segment + 1)
@@ -146,7 +155,7 @@ def sum_kernel(
             i = next_index(i, step)
 
     name = f"segment_sum.{data_type.name}.{number.name}.{elements}.{bits}{rows.name}{folding.suffix}"
-    return KernelSource(name, sum_runs, 0, after + rows.num_walk_words)
+    return KernelSource(name, sum_runs, (rows.num_words, rows.num_walk_words))
 
 
 def zero(data_type: DataType) -> Any:
@@ -162,7 +171,7 @@ def combine_packs(folding: Folding, data_type: DataType, count: int) -> Any:
     combine = cuda_math_library(storage_arithmetic(data_type)).use(maker)
 
     @written_out(device_function)
-    def combine_all(a, b):
+    def combine_all(a: Any, b: Any) -> Any:
         return tuple(combine(a[k], b[k]) for k in unrolled(range(count)))
 
     return combine_all

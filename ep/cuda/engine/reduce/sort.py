@@ -31,7 +31,7 @@ def count_kernel(number: DataType) -> KernelSource:
     """Return the kernel (keys, counts, count, tiles, shift): counts[d, tile] are the keys of a tile with digit d."""
     count_digits, scan, store, (counters_of, sums_of, _) = _counter(number), _scan(), storer(number, 1), _arrays(number)
 
-    def count_tiles(keys, counts, count, tiles, shift):
+    def count_tiles(keys: int, counts: Any, count: int, tiles: int, shift: int) -> None:
         counters, sums = counters_of(), sums_of()
         thread, tile = thread_of_block(), block_of_grid()[0]
         while tile < tiles:
@@ -45,7 +45,7 @@ def count_kernel(number: DataType) -> KernelSource:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return KernelSource(f"sort_count.{number.name}", count_tiles, 5)
+    return KernelSource(f"sort_count.{number.name}", count_tiles)
 
 
 @cache
@@ -53,7 +53,7 @@ def scan_kernel(number: DataType) -> KernelSource:
     """Return the kernel (counts, count), of one block: each count becomes the sum of those before it."""
     scan, load, store, (counters_of, sums_of, _) = _scan(), number_loader(number), storer(number, 1), _arrays(number)
 
-    def sum_before(counts, count):
+    def sum_before(counts: Any, count: int) -> None:
         counters, sums = counters_of(), sums_of()
         thread, before, first = thread_of_block(), 0, 0
         while first < count:
@@ -71,7 +71,7 @@ def scan_kernel(number: DataType) -> KernelSource:
             before += total
             first += NUM_COUNTERS
 
-    return KernelSource(f"sort_scan.{number.name}", sum_before, 2)
+    return KernelSource(f"sort_scan.{number.name}", sum_before)
 
 
 @cache
@@ -83,7 +83,9 @@ def scatter_kernel(number: DataType) -> KernelSource:
     count_digits, scan, move, load = _counter(number), _scan(), _mover(number), number_loader(number)
     counters_of, sums_of, begins_of = _arrays(number)
 
-    def scatter_tiles(keys, places, sorted_keys, sorted_places, begins, count, tiles, shift):
+    def scatter_tiles(
+        keys: int, places: int, sorted_keys: int, sorted_places: int, begins: int, count: int, tiles: int, shift: int
+    ) -> None:
         counters, sums, own_begins = counters_of(), sums_of(), begins_of()
         thread, tile = thread_of_block(), block_of_grid()[0]
         while tile < tiles:
@@ -99,7 +101,7 @@ def scatter_kernel(number: DataType) -> KernelSource:
             barrier()
             tile += blocks_of_grid()[0]
 
-    return KernelSource(f"sort_scatter.{number.name}", scatter_tiles, 8)
+    return KernelSource(f"sort_scatter.{number.name}", scatter_tiles)
 
 
 @cache
@@ -113,7 +115,7 @@ def block_kernel(number: DataType) -> KernelSource:
     count_digits, scan, move = _counter(number), _scan(), _mover(number)
     counters_of, sums_of, begins_of = _arrays(number)
 
-    def sort_in_block(keys, places, other_keys, other_places, count, digits):
+    def sort_in_block(keys: int, places: int, other_keys: int, other_places: int, count: int, digits: int) -> None:
         counters, sums, begins = counters_of(), sums_of(), begins_of()
         thread = thread_of_block()
         own, digit, shift = (count + BLOCK_THREADS - 1) // BLOCK_THREADS, thread, 0
@@ -132,7 +134,7 @@ def block_kernel(number: DataType) -> KernelSource:
             own_places, to_places = to_places, own_places if shift > 0 else places
             shift += DIGIT_BITS
 
-    return KernelSource(f"sort_block.{number.name}", sort_in_block, 6)
+    return KernelSource(f"sort_block.{number.name}", sort_in_block)
 
 
 @cache
@@ -159,7 +161,7 @@ def _counter(number: DataType) -> Any:
     """(counters, keys, first, end, shift, thread): count the digits of a thread's keys."""
     load = number_loader(number)
 
-    def count_digits(counters, keys, first, end, shift, thread):
+    def count_digits(counters: Any, keys: int, first: int, end: int, shift: int, thread: int) -> None:
         for digit in range(DIGITS):
             counters[digit * BLOCK_THREADS + thread] = 0
         for i in range(first, end):
@@ -175,7 +177,18 @@ def _mover(number: DataType) -> Any:
     """(counters, begins, keys, places, sorted keys, sorted places, first, end, shift, thread): move a thread's keys."""
     load, store = number_loader(number), storer(number, 1)
 
-    def move(counters, begins, keys, places, sorted_keys, sorted_places, first, end, shift, thread):
+    def move(
+        counters: Any,
+        begins: Any,
+        keys: int,
+        places: int,
+        sorted_keys: int,
+        sorted_places: int,
+        first: int,
+        end: int,
+        shift: int,
+        thread: int,
+    ) -> None:
         for i in range(first, end):
             key = load(keys, i)
             digit = (key >> shift) & (DIGITS - 1)
@@ -194,7 +207,7 @@ def _scan() -> Any:
 
     before_thread = block_scan()
 
-    def scan(counters, sums, thread):
+    def scan(counters: Any, sums: int, thread: int) -> Any:
         own, first = 0, thread * DIGITS
         for place in range(first, first + DIGITS):
             own += counters[place]
@@ -216,7 +229,7 @@ def block_scan() -> Any:
     sums: a number for each thread of the block, in shared memory; a thread may write there again after a barrier.
     """
 
-    def sum_before(sums, own, thread):
+    def sum_before(sums: Any, own: int, thread: int) -> Any:
         distance = 1
         sums[thread] = own
         barrier()

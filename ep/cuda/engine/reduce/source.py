@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from ep.common.loops import unrolled, written_out
 from ep.cuda.compile.conversion import converter, opaque
+from ep.cuda.compile.kernel_words import Words, num_walk_words
 from ep.cuda.compile.memory import loader
 from ep.cuda.compile.numba_cuda import device_function
-from ep.cuda.compile.walk_words import num_walk_words
 from ep.cuda.engine.map.access import Variant
 from ep.cuda.engine.map.functor import Functor, kernel_name, over_packs
 from ep.cuda.engine.map.operand import all_operands
@@ -76,21 +76,21 @@ def _computed(computed: Computed, data_type: DataType, elements: int) -> Source:
     finish, finish_one = (_as_loaded(data_type, each, in_parts) for each in (count, 1))
 
     @device_function
-    def element(place, n, words):
+    def element(place: Any, n: int, words: Words) -> Any:
         operands, first = place
         return finish_one(apply_one(sources.element(operands, first + n, words), ())[0])
 
     read_pack, shift, parts = sources.pack, count.bit_length() - 1, 1 if in_parts else 0
 
     @device_function
-    def whole(place, n, words):
+    def whole(place: Any, n: int, words: Words) -> Any:
         operands, first = place
         return finish(apply(read_pack(operands, (first + n) >> (shift + parts), words), ())[0])
 
     read_one = sources.element
 
     @written_out(device_function)
-    def each(place, n, words):
+    def each(place: Any, n: int, words: Words) -> Any:
         operands, first = place
         begin = (first + n) >> parts
         return finish(tuple(apply_one(read_one(operands, begin + k, words), ())[0][0] for k in unrolled(range(count))))
@@ -115,13 +115,13 @@ def _as_loaded(data_type: DataType, count: int, in_parts: bool) -> Any:
     if in_parts:
 
         @device_function
-        def parts(pack):  # of one number: see `Shape`, which has an axis of them
+        def parts(pack: Any) -> Any:  # of one number: see `Shape`, which has an axis of them
             return opaque(pack[0].real), opaque(pack[0].imag)
 
         return parts
 
     @written_out(device_function)
-    def loaded(pack):
+    def loaded(pack: Any) -> Any:
         return tuple(opaque(convert(pack[k])) for k in unrolled(range(count)))
 
     return loaded

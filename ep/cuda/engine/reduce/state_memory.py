@@ -15,7 +15,7 @@ def state_storer(number: DataType, num_parts: int) -> Any:
     store = storer(number, 1)
 
     @written_out(device_function)
-    def put(address, place, plane, state):
+    def put(address: int, place: int, plane: int, state: Any) -> None:
         for part in unrolled(range(num_parts)):
             store(address, part * plane + place, (state[part],))
 
@@ -27,7 +27,7 @@ def state_loader(number: DataType, num_parts: int) -> Any:
     load = loader(number, 1)
 
     @written_out(device_function)
-    def get(address, place, plane):
+    def get(address: int, place: int, plane: int) -> Any:
         return tuple(load(address, part * plane + place)[0] for part in unrolled(range(num_parts)))
 
     return get
