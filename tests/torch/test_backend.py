@@ -1,6 +1,7 @@
 """The backend: options, layouts of inputs and results, parameters, sizes, random numbers, steps of PyTorch."""
 
 import gc
+import itertools
 import subprocess
 import sys
 import threading
@@ -147,8 +148,9 @@ def test_no_result_shares_memory_with_another_call():
 def test_no_call_keeps_its_tensors():
     net, embedding = Net(), torch.nn.Embedding(13, 7)
     trained = compiled(lambda tokens, x: net(embedding(tokens) + x).square().sum())
-    for step in range(4):  # one of these calls is recorded
-        given = torch.tensor([[3, 1, 4], [12, 0, 3]]) + torch.zeros(1).long(), normal(2, 3, 7, requires_grad=True)
+    # one call of each size is recorded; the kernels of the second size have been compiled
+    for size, step in itertools.product((3, 5), range(4)):
+        given = torch.arange(2 * size).reshape(2, size), normal(2, size, 7, requires_grad=True)
         loss = trained(*given)
         loss.backward()
         written = [one.grad for one in (*net.parameters(), *embedding.parameters(), given[1])]
@@ -159,8 +161,8 @@ def test_no_call_keeps_its_tensors():
         embedding.zero_grad()
         del given, loss, written
         gc.collect()
-        assert [one() for one in references] == [None] * len(references), step
-        assert [one.expired() for one in memory] == [True] * len(memory), step
+        assert [one() for one in references] == [None] * len(references), (size, step)
+        assert [one.expired() for one in memory] == [True] * len(memory), (size, step)
 
 
 def test_an_input_that_is_written_to():

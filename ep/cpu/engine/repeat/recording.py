@@ -79,14 +79,15 @@ class CpuRecording(Recording):
     def _noted(self, function: Callable[[], Any]) -> Any:
         """Return the results of a function, whose launches are noted. If one lacks a kernel, all are compiled, and it
         is called again."""
-        self._ahead = None
         try:
             with refused_kernels(lambda: self._ahead is not None):
                 return self._begun(function)
         except WaitingError:
             assert self._ahead is not None
             compile_launches(self._ahead)
-        return self._begun(function)
+            return self._begun(function)
+        finally:
+            self._ahead = None  # it has the arrays of this call
 
     def _begun(self, function: Callable[[], Any]) -> Any:
         """Return the results of a function, with no launches noted before it."""
