@@ -188,12 +188,13 @@ class CudaArrays(Arrays):
         return _is_same(*(self._imported(each, "array") for each in (one, other)))
 
     def copy_from_host(self, array: np.ndarray[Any, Any]) -> CudaArray:
-        source = np.ascontiguousarray(array)
-        result = self.empty(array.shape, array.dtype)
-        if array.nbytes:
-            driver, index = self._stream.device().driver, self._stream.device_index
-            driver.copy(index, result.memory[0], source.ctypes.data, source.nbytes, self._stream.handle)
-            driver.synchronize_stream(index, self._stream.handle)  # not Sync: earlier errors do not belong to this call
+        source, stream = np.ascontiguousarray(array), self._stream
+        result, device = self.empty(array.shape, array.dtype), stream.device()
+        is_queued = not self.is_captured and device.host_copies.to_device(stream.handle, result.memory[0], source)
+        if array.nbytes and not is_queued:
+            driver, index = device.driver, stream.device_index
+            driver.copy(index, result.memory[0], source.ctypes.data, source.nbytes, stream.handle)
+            driver.synchronize_stream(index, stream.handle)  # not Sync: earlier errors do not belong to this call
         return result
 
     def filled(self, number: np.ndarray[Any, Any]) -> CudaArray:
@@ -204,6 +205,19 @@ class CudaArrays(Arrays):
 
     def copy_to_host(self, array: CudaArray) -> np.ndarray[Any, Any]:
         return array.copy_to_host()
+
+    def begin_copy_to_host(self, array: CudaArray) -> Callable[[], np.ndarray[Any, Any]]:
+        if not array.nbytes or self.is_captured:
+            return super().begin_copy_to_host(array)
+        stream = self._stream
+        copies = stream.device().host_copies
+        copy, wait = copies.from_device(stream.handle, array.memory[0], array.shape, array.dtype)
+
+        def copied() -> np.ndarray[Any, Any]:
+            stream.waited_for(wait)
+            return copy
+
+        return copied
 
     def empty(self, shape: Sequence[int], dtype: np.dtype[Any]) -> CudaArray:
         """Return a new array of unknown contents."""

@@ -16,6 +16,7 @@ from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.error_report import ErrorReports
 from ep.cuda.device.event import CudaEvent, check_event
 from ep.cuda.device.graph_memory import GraphMemory
+from ep.cuda.device.host_copies import HostCopies, Pinned
 from ep.cuda.device.stream import CudaStream, check_stream
 from ep.cuda.device.streams import Streams
 from ep.cuda.driver.current import driver
@@ -51,6 +52,7 @@ class CudaDevice(Device):
         self.let_wait, self.leave_stream = self._streams.let_wait, self._streams.leave
         self._allocator = CachingAllocator(self.driver, device_index, self._streams.fence, self._give_back)
         self._graph_memory = GraphMemory(self.driver, device_index, self._allocator)
+        self.host_copies = HostCopies(self.driver, device_index)
 
     @lazy
     def properties(self) -> DeviceProperties:
@@ -60,6 +62,7 @@ class CudaDevice(Device):
     def Reset(self) -> None:
         self._graph_memory.collect()
         self._allocator.empty()
+        self.host_copies.empty()
 
     # streams and events
 
@@ -176,7 +179,7 @@ class CudaDevice(Device):
                 wait()
                 driver.free_host(index, address)
 
-        return np.asarray(_Pinned(address, number, Allocation(address, release)))
+        return np.asarray(Pinned(number, Allocation(address, release)))
 
     def FreePinned(self, options: AllocationOptions, buffer: Buffer) -> None:
         base = buffer
@@ -184,7 +187,7 @@ class CudaDevice(Device):
             base = base.base
         if isinstance(base, np.ndarray) and base.size == 0:
             return
-        if not isinstance(base, _Pinned):
+        if not isinstance(base, Pinned):
             raise ArgumentTypeError("buffer", f"must be a buffer from AllocPinned, not {buffer!r}")
         release = base.allocation.take_release()
         if release is None:
@@ -225,16 +228,3 @@ class CudaDevice(Device):
 
     def __repr__(self) -> str:
         return f"<CudaDevice {self._index}: {self.properties.name}>"
-
-
-class _Pinned:
-    """Page-locked memory in the form that NumPy makes an array of; the array keeps it, and so the memory, alive."""
-
-    def __init__(self, address: int, size: int, allocation: Allocation) -> None:
-        self.allocation = allocation
-        self.__array_interface__ = {
-            "version": 3,
-            "shape": (size,),
-            "typestr": "|u1",
-            "data": (address, False),
-        }

@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from ep.cuda.device.buffer import Allocation, CudaBuffer
 from ep.cuda.device.error_report import ErrorReports
+from ep.cuda.device.host_copies import HostCopies
 from ep.cuda.driver.interface import DeviceProperties, Driver
 from ep.include.allocation_options import AllocationOptions
 from ep.include.buffer import Buffer
@@ -24,6 +25,7 @@ class DeviceOfStream(Protocol):
 
     driver: Driver
     reports: ErrorReports
+    host_copies: HostCopies
 
     @property
     def properties(self) -> DeviceProperties: ...

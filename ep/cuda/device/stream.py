@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from ep.common.checks import as_integer, as_size
@@ -96,8 +97,12 @@ class CudaStream(StreamSlots, Stream):
         return self._device
 
     def Sync(self) -> None:
+        self.waited_for(partial(self._driver.synchronize_stream, self.device_index, self.handle))
+
+    def waited_for(self, wait: Callable[[], None]) -> None:
+        """Wait for some of the work, by a function; raise the errors that are known then, as `Sync` does."""
         try:
-            self._driver.synchronize_stream(self.device_index, self.handle)
+            wait()
         except CudaError as error:
             self._seen = error.code
             raise
