@@ -117,7 +117,8 @@ def backend(
 
     options: a mapping with the names of `Options`. Raises TypeError for other names, and for values of other types.
     """
-    return compiled(module, example_inputs, compiler(as_options(options)))
+    chosen = as_options(options)
+    return compiled(module, example_inputs, compiler(chosen), has_all=chosen.needs_all)
 
 
 def as_options(given: Mapping[str, Any] | None) -> Options:
@@ -138,21 +139,27 @@ def as_options(given: Mapping[str, Any] | None) -> Options:
 
 def compiler(options: Options) -> Callable[[GraphModule], CompiledGraph]:
     """Return the function that compiles the graphs of a program."""
-    target = Target(options, [], StoredPlans(Origin(""), "torch", options.device))
-    return lambda graph: CompiledGraph(graph, target)
+    target, graphs = Target(options, [], StoredPlans(Origin(""), "torch", options.device)), list[CompiledGraph]()
+    return lambda graph: CompiledGraph(graph, target, graphs)
 
 
 def compiled(
-    module: GraphModule, example_inputs: Sequence[Any], compile_graph: Callable[[GraphModule], Callable[..., Any]]
+    module: GraphModule,
+    example_inputs: Sequence[Any],
+    compile_graph: Callable[[GraphModule], Callable[..., Any]],
+    *,
+    has_all: bool,
 ) -> Callable[..., Any]:
-    """Compile a graph. compile_graph: compiles each one that AOTAutograd makes of it: forward, backward."""
+    """Compile a graph. compile_graph: compiles each one that AOTAutograd makes of it: forward, backward. has_all:
+    whether both are compiled at once; otherwise the first backward call compiles its graph."""
     each = dict.fromkeys(("fw_compiler", "bw_compiler"), lambda graph, _: compile_graph(graph))
     make = aot_autograd(
         **each,
         decompositions=decompositions(),
         partition_fn=min_cut_rematerialization_partition,  # the backward graph computes again what is cheap
     )
-    with resizes_in_graphs(), patch(cse=False):  # equal nodes are one in a trace; PyTorch would import inductor for it
+    # equal nodes are one in a trace; PyTorch would import inductor for it
+    with resizes_in_graphs(), patch(cse=False, force_non_lazy_backward_lowering=has_all):
         found: Callable[..., Any] = make(module, example_inputs)
     return found
 
@@ -174,8 +181,7 @@ def explain(model: Callable[..., Any], /, *args: Any, options: Mapping[str, Any]
         graphs.append(compile_graph(graph))
         return graphs[-1]
 
-    with patch(force_non_lazy_backward_lowering=True):  # else the first backward call compiles its graph
-        torch.compile(model, backend=lambda graph, given: compiled(graph, given, noted))(*args, **kwargs)
+    torch.compile(model, backend=lambda graph, given: compiled(graph, given, noted, has_all=True))(*args, **kwargs)
     lines = [f"graphs: {len(graphs)}, on {chosen.device.tag}"]
     for k, graph in enumerate(graphs):
         plan = graph.any_plan()

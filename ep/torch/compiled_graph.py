@@ -15,7 +15,6 @@ from torch.fx.node import map_arg
 from ep.common.bounded_cache import BoundedCache
 from ep.garbage import garbage_waits
 from ep.include.additions import forget_when_added
-from ep.include.device_type import DeviceType
 from ep.include.errors import LackingError, UnsupportedPrimitiveError
 from ep.torch.division import divided, is_random
 from ep.torch.section import RefusedError, Section, Target
@@ -108,10 +107,12 @@ class SpecializedModule(NamedTuple):
 class CompiledGraph:
     """A graph of AOTAutograd on a device: a plan for each combination of input sizes. Several threads may call it."""
 
-    def __init__(self, module: GraphModule, target: Target) -> None:
+    def __init__(self, module: GraphModule, target: Target, graphs: list[CompiledGraph]) -> None:
+        """graphs: those of the same program, forward and backward: this one is added."""
         module.graph.eliminate_dead_code()
         self._boxed_call = True  # says to AOTAutograd that the inputs come in a list, which a call empties
-        self._module, self._target = module, target
+        self._module, self._target, self._graphs = module, target, graphs
+        graphs.append(self)
         self._sizes = Sizes(module.graph)
         self.forget()
         forget_when_added(self)  # with a kernel more, PyTorch or the other device computes less
@@ -123,10 +124,10 @@ class CompiledGraph:
 
     def __call__(self, args: list[Any]) -> list[Any]:
         """Return the results. Raises NotImplementedError for steps that PyTorch would compute, where those are errors,
-        and UnsupportedPrimitiveError, which lists all that the device lacks."""
+        and LackingError, which lists all that the device lacks."""
         key = self._sizes.key(args) if self._sizes.vary else ()
         plans = self._plans
-        plan = plans.get(key) or plans.keep(key, lambda: self.plan(args))
+        plan = plans.get(key) or plans.keep(key, lambda: self._new_plan(args))
         return plan.run(args)
 
     def any_plan(self) -> SpecializedModule:
@@ -135,6 +136,19 @@ class CompiledGraph:
             return plan  # type: ignore[no-any-return]
         said = [node.meta.get("val") for node in self._sizes.placeholders]
         return self.plan([one.node.hint if isinstance(one, torch.SymFloat) else one for one in said])
+
+    def _new_plan(self, args: Sequence[Any]) -> SpecializedModule:
+        """Return what `plan` does. A LackingError has what the gradients lack, too."""
+        try:
+            return self.plan(args)
+        except LackingError as error:
+            lacking = dict.fromkeys(error.reasons)
+        for graph in self._graphs:
+            try:
+                graph is self or graph.any_plan()
+            except LackingError as error:
+                lacking |= {f"for gradients, {one}": None for one in error.reasons if one not in lacking}
+        raise LackingError(self._target.options.device.tag, lacking)
 
     def plan(self, args: Sequence[Any]) -> SpecializedModule:
         """Return a new plan for inputs of some sizes."""
@@ -180,7 +194,7 @@ class CompiledGraph:
                     lacking.append(error)
                 else:
                     made |= sections[-1].add(found, value_of)
-        if options.device is not DeviceType.kCPU and options.otherwise is None:
+        if options.needs_all:
             lacking += [one for one in self._refused.values() if isinstance(one, UnsupportedPrimitiveError)]
         if lacking:
             raise LackingError(options.device.tag, lacking)

@@ -49,6 +49,11 @@ class Options(NamedTuple):
     strict: bool = False
     round_each: bool = False
 
+    @property
+    def needs_all(self) -> bool:
+        """Whether a kernel that the device lacks is an error: on the CPU, PyTorch computes what needs it."""
+        return self.device is not DeviceType.kCPU and self.otherwise is None
+
 
 class Target(NamedTuple):
     """How the graphs of a program are computed, and where: arenas for new plans, and the plans on disk of any graph."""

@@ -1,8 +1,5 @@
 """Models on a device: training, layouts, parameters that are copied once and followed, what a device lacks."""
 
-import subprocess
-import sys
-
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra `torch` has it")
@@ -10,7 +7,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed; the extra
 import ep.torch  # noqa: E402
 from ep.common.arrays.on_device import arrays_on  # noqa: E402
 from tests.beside import TANH  # noqa: E402
-from tests.subprocesses import SOURCES  # noqa: E402
+from tests.subprocesses import SOURCES, run  # noqa: E402
 from tests.torch.compared import check, check_same, compiled  # noqa: E402
 from tests.torch.networks import Net  # noqa: E402
 
@@ -113,12 +110,14 @@ import torch
 import ep_numpy_device
 from ep.include import UnsupportedPrimitiveError
 
+x = torch.randn(3, 7)
+
 def model(x):
     return torch.tanh(x).cumsum(0), torch.erf(x)
 
 def message(options):
     try:
-        torch.compile(model, backend="ep", options=options)(torch.randn(3, 7))
+        torch.compile(model, backend="ep", options=options)(x)
     except UnsupportedPrimitiveError as error:
         return str(error)
 
@@ -126,13 +125,28 @@ for options in ({"device": "numpy"}, {"device": "numpy", "strict": True}):
     head, *lines = message(options).split("\\n")
     assert head == 'numpy lacks kernels; with otherwise="cpu", the CPU computes what needs them:', head
     assert [line.split()[0] for line in lines] == ["tanh", "cumulative_sum", "erf"], lines
+
+# the call says what its gradients lack, too; a call that lacks nothing is done, whether or not somebody wants gradients
+x = torch.randn(3, 7, requires_grad=True)
+model = lambda x: torch.erf(x)
+head, *lines = message({"device": "numpy"}).split("\\n")
+assert [line.split()[0] for line in lines[:1]] == ["erf"], lines
+assert {line.split()[2] for line in lines[1:]} == {"exp", "mul"}, lines
+assert all(line.startswith("  for gradients, ") for line in lines[1:]), lines
+x = torch.rand(3, 7, requires_grad=True)
+found = torch.compile(lambda x: torch.sqrt(x), backend="ep", options={"device": "numpy"})(x)
+torch.testing.assert_close(found, torch.sqrt(x))
+try:
+    found.sum().backward()
+except UnsupportedPrimitiveError as error:
+    head, *lines = str(error).split("\\n")
+    assert "div" in {line.split()[0] for line in lines}, lines
+    print("refused")
 """
 
 
 def test_the_error_lists_all_that_a_device_lacks():
-    path = f"{SOURCES}/examples/ep_numpy_device"
-    code = f"import sys; sys.path[:0] = [{path!r}, {SOURCES!r}]\n{LACKING}"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    assert run(LACKING, f"{SOURCES}/examples/ep_numpy_device") == "refused\n"
 
 
 MIXED = """
