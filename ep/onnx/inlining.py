@@ -32,7 +32,7 @@ def inlined(model: ModelProto) -> ModelProto:
     defines. Raises ModelError for functions and types that contradict each other."""
     if not model.functions and not _wanted(model):
         return model
-    bare = _without_tensors(model)
+    bare = without_tensors(model)
     try:
         if model.functions:
             bare = inliner.inline_local_functions(bare)
@@ -77,13 +77,13 @@ def outputs_of(model: ModelProto) -> list[ValueInfoProto]:
     outputs = [*model.graph.output]
     if all(map(is_typed, outputs)):
         return outputs
-    bare = _without_tensors(model)
+    bare = without_tensors(model)
     for value in (*bare.graph.input, *bare.graph.output):  # ONNX infers no types where it does not like shapes
         if is_typed(value):
             value.type.CopyFrom(_of_any_shape(value.type))
         else:
             value.ClearField("type")
-    types = _types(bare)
+    types = types_of(bare)
     for k, one in enumerate(outputs):
         if not is_typed(one) and one.name in types:
             outputs[k] = ValueInfoProto(name=one.name, type=_of_any_shape(types[one.name]))
@@ -92,9 +92,10 @@ def outputs_of(model: ModelProto) -> list[ValueInfoProto]:
     return outputs
 
 
-def _types(model: ModelProto) -> dict[str, TypeProto]:
+def types_of(model: ModelProto) -> dict[str, TypeProto]:
     """Return the types of the values of a graph that ONNX infers, or that are those of inputs by the text of an
-    operator: ONNX infers none for some outputs, such as the second one of Attention."""
+    operator: ONNX infers none for some outputs, such as the second one of Attention. Raises ModelError for types that
+    contradict each other."""
     opsets = _opsets(model)
     while True:
         try:
@@ -164,7 +165,7 @@ def _wanted(model: ModelProto) -> set[tuple[str, str]]:
     }
 
 
-def _without_tensors(model: ModelProto) -> ModelProto:
+def without_tensors(model: ModelProto) -> ModelProto:
     """Return a model with the same nodes, whose tensors are inputs, and whose inputs and outputs have free sizes.
 
     ONNX infers types before it replaces calls. From sizes that contradict each other it infers negative ones, and then

@@ -18,6 +18,9 @@ from ep.include.process import exclusively
 from ep.include.shown import shape_in_words, shown
 from ep.include.suggest import did_you_mean
 
+OF_SIZES: Final = TypeError, ValueError, IndexError, NotImplementedError
+"""The errors of sizes that do not fit."""
+
 
 class ValueInfo(NamedTuple):
     """An input or an output of a model; shape: sizes, the names of free sizes, None for unknown ones or an unknown

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import attrgetter
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ep.common.arrays.on_device import arrays_on, as_device_type, on_device
 from ep.common.bounded_cache import BoundedCache
@@ -18,7 +18,7 @@ from ep.include.arrays import Array, Arrays
 from ep.include.device_type import DeviceType
 from ep.include.errors import LackingError
 from ep.include.shown import Lines
-from ep.onnx.inputs import Sized, as_names, assumed, by_name, check_known, check_mapping, checked, of_shapes
+from ep.onnx.inputs import OF_SIZES, Sized, as_names, assumed, by_name, check_known, check_mapping, checked, of_shapes
 from ep.onnx.source import Source
 from ep.onnx.stored import Stored, key_of
 from ep.run.call_key import call_key
@@ -51,13 +51,9 @@ def load(
     other = None if otherwise is None else as_device_type(otherwise, "otherwise")
     model = Model(source, as_device_type(device, "device"), other)
     if model.may_lack:
-        with suppress(*_OF_SIZES):  # a run has others, or raises the error
+        with suppress(*OF_SIZES):  # a run has others, or raises the error
             model.check_kernels()
     return model
-
-
-_OF_SIZES: Final = TypeError, ValueError, IndexError, NotImplementedError
-"""The errors of sizes that do not fit."""
 
 
 class Model:
@@ -157,7 +153,7 @@ class Model:
         for given in assumed(self.inputs, shapes):
             try:
                 return self._stored.planner.check(given)
-            except (LackingError, *_OF_SIZES) as error:
+            except (LackingError, *OF_SIZES) as error:
                 raised.append(error)
         raise next((one for one in raised if isinstance(one, LackingError)), raised[0])
 

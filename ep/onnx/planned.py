@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -43,11 +43,14 @@ class Planned:
         given: Mapping[str, Any],
         wanted: Sequence[str],
         progress: Progress | None = None,
+        *,
+        lacking: list[LackingError] | None = None,
     ) -> None:
         """Plan nodes, in their order.
 
         fixed: the known values. given: the inputs, each with `shape` and `dtype`. wanted: the names of outputs.
-        progress: is told about each planned node.
+        progress: is told about each planned node. lacking: gets an error that lists all kernels which the device lacks;
+        there is no program then. Without the list, the error is raised.
 
         Raises the errors of operators for invalid sizes, with a note that names the node.
         """
@@ -72,8 +75,11 @@ class Planned:
             try:
                 self.named = NamedProgram(trace, lazy, results, wanted, known.arenas, note=note)
             except LackingError as error:
-                error.operators = self._lacking()
-                raise
+                error.operators = self._lacking(error.reasons)
+                if lacking is None:
+                    raise
+                lacking.append(error)
+                return
             held = {id(one): position for position, one in self.named.held.items()}
             self._constants = {held[id(one)]: name for name, one in known.on_device() if id(one) in held}
             known.release({id(one) for one in trace.held.values()} - held.keys())  # only the other device reads them
@@ -98,14 +104,15 @@ class Planned:
             return self._sizes[name]
         return Sized.of(self.value(name)) if name in self.fixed or name in self.known.constants else None
 
-    def _lacking(self) -> dict[str, list[str]]:
-        """Return what the device has no kernels for, by the operators of the nodes that need them."""
-        found: dict[str, list[str]] = {}
+    def _lacking(self, reasons: Collection[str]) -> dict[str, list[str]]:
+        """Return what the device has no kernels for, by the operators of the nodes that need them. reasons: those of
+        values that the results need."""
+        found: dict[str, dict[str, None]] = {}
         for value, why in self._trace.lacking.items():
-            told = found.setdefault(_owner(self._owners, value)[3], [])
-            if str(why) not in told:
-                told.append(str(why))
-        return found
+            told = {one: None for one in map(str, why.reasons) if one in reasons}
+            if told:
+                found.setdefault(_owner(self._owners, value)[3], {}).update(told)
+        return {name: [*told] for name, told in found.items()}
 
     @property
     def is_whole(self) -> bool:

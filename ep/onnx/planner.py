@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ from ep.expressions.named_program import NamedProgram
 from ep.expressions.runner import Keep
 from ep.garbage import garbage_waits
 from ep.include.device_type import DeviceType
+from ep.include.errors import LackingError
 from ep.onnx.constants import ModelConstants
 from ep.onnx.folding import folded
 from ep.onnx.graph import Branch, Node, graph_of
+from ep.onnx.inlining import types_of, without_tensors
+from ep.onnx.lacking import lacking
 from ep.onnx.planned import Planned
 from ep.onnx.reading import read
 from ep.onnx.source import Source
@@ -36,6 +40,7 @@ class Planner:
         self.nodes = tuple(map(_without_tensors, graph.nodes))
         graph = folded(graph)
         self._left = graph.nodes
+        self._types = cache(partial(types_of, without_tensors(model)))
         self._known = ModelConstants(graph, device_type, otherwise)  # it alone keeps the constants
         self._has_planned = False
 
@@ -53,8 +58,14 @@ class Planner:
 
     def check(self, given: Mapping[str, Any]) -> None:
         """Raise LackingError, which lists all kernels that the device lacks for all outputs, or another error of
-        planning. given: the inputs, by name."""
-        self._planned(given)
+        planning. given: the inputs, by name. What the sizes of follow from data is checked with assumed ones."""
+        wanted, operators = [one.name for one in self.signatures[1]], dict[str, dict[str, None]]()
+        if found := [*lacking(self._known, self._types, self._left, {}, given, wanted)]:
+            raised = LackingError(self._known.device_type.tag, found)
+            for name, reasons in (pair for one in found for pair in one.operators.items()):
+                operators.setdefault(name, {}).update(dict.fromkeys(reasons))
+            raised.operators = {name: [*reasons] for name, reasons in operators.items()}
+            raise raised
 
     def explain(self, given: Mapping[str, Any]) -> str:
         """Return a description of the plan for all outputs. given: the inputs, by name."""

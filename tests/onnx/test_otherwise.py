@@ -143,6 +143,54 @@ assert lacking(lambda: model.check_kernels(x=(7, 3))) == ["concat", "exp"]
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # sizes that follow from data
+        ("(float[n,5] x) => (float[k,5] y) { i = NonZero(x)\n j = Cast<to=1>(i)\n e = Exp(j)\n y = Log(e) }",
+         ["cast", "exp", "log"]),
+        # both branches, and what follows
+        ("""(bool c, float[n,5] x) => (float[n,5] y) { t = If(c)
+         <then_branch = g () => (float[n,5] a) { a = Exp(x) }, else_branch = h () => (float[n,5] b) { b = Log(x) }>
+         y = Tan(t) }""", ["exp", "log", "tan"]),
+        # the steps of loops, and what follows
+        ("""(int64 m, bool c, float[5] x) => (float[5] y, float[k,5] w) { y, z = Loop(m, c, x)
+         <body = g (int64 i, bool d, float[5] s) => (bool e, float[5] t, float[5] u) {
+         e = Identity(d)\n t = Exp(s)\n u = Log(s) }>
+         w = Tan(z) }""", ["exp", "log", "identity", "tan"]),
+        ("""(float[2] s, float[7,2] x) => (float[2] y, float[7,2] z) { y, z = Scan<num_scan_inputs=1,
+         body = g (float[2] s0, float[2] p) => (float[2] t, float[2] u) { t = Sin(s0)\n u = Cos(p) }>(s, x) }""",
+         ["sin", "cos"]),
+        # a recurrence whose lengths are data
+        ("""(float[3,2,5] x, int32[2] n) => (float[3,1,2,4] y) { w = ConstantOfShape<value = float[1] {1}>(of_w)
+         r = ConstantOfShape<value = float[1] {1}>(of_r)\n y, h = RNN<hidden_size=4>(x, w, r, , n) }""",
+         ["matmul"]),
+        # a step whose inputs nothing tells
+        ("""(int64 m, bool c, float[5] x, int64[r] sh) => (float[r] y) { z = Reshape(x, sh)\n y = Loop(m, c, z)
+         <body = g (int64 i, bool d, float s) => (bool e, float t) { e = Identity(d)\n t = Exp(s) }> }""", []),
+    ],
+)  # fmt: skip
+def test_what_lacks_behind_data_is_an_error_when_a_model_is_loaded(run_beside, text, expected):
+    run_beside(
+        f"""{BEGIN}
+from onnx import parser
+model = parser.parse_model('<ir_version: 8, opset_import: ["": 18]> graph ' + {text!r})
+constants = [("of_w", np.array([1, 4, 5])), ("of_r", np.array([1, 4, 4]))]
+model.graph.initializer.extend(onnx.numpy_helper.from_array(one, name) for name, one in constants)
+try:
+    ep.onnx.load(model, "numpy")
+except ep.UnsupportedPrimitiveError as error:
+    found = [line.split()[0] for line in str(error).splitlines()[1:]]
+    told = {{why.split()[0] for several in error.operators.values() for why in several}}
+else:
+    found, told = [], set()
+assert found[:{len(expected)}] == {expected} and told <= {{*found}}, (found, told)
+
+assert bool(found) == {bool(expected)}, found
+"""
+    )
+
+
 def test_the_commands(run_beside, tmp_path):
     path = tmp_path / "model.onnx"
     run_beside(
