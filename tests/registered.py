@@ -11,10 +11,11 @@ from ep.ops.kernels import registry
 @contextmanager
 def registered(operator: str, make: type[registry.Kernel]) -> Iterator[None]:
     """Have a kernel compute an operator, before all others."""
-    kernels, added = registry._KERNELS[operator], [*additions._ADDED]
+    kernels, added = registry._KERNELS[operator], {*additions._ADDED}
     registry.register_kernel(operator, priority=1000)(make)
     try:
         yield
     finally:
-        registry._KERNELS[operator], additions._ADDED[:] = kernels, added
+        registry._KERNELS[operator] = kernels
+        additions._ADDED.intersection_update(added)
         operator_named(operator).forget()

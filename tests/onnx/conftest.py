@@ -11,7 +11,7 @@ from tests.onnx.test_models import model_of
 @pytest.fixture(autouse=True)
 def without_additions(monkeypatch):
     """Let no kernel of another test count."""
-    monkeypatch.setattr(additions, "_ADDED", [])
+    monkeypatch.setattr(additions, "_ADDED", set())
 
 
 @pytest.fixture

@@ -42,7 +42,7 @@ def test_a_process_with_one_run_keeps_the_plan_for_other_shapes(tmp_path, gather
 def test_a_process_with_other_kernels_runs_a_new_plan_once(tmp_path, gathered, monkeypatch):
     model, given, *_ = gathered
     path = written(tmp_path, model)
-    monkeypatch.setattr(additions, "_ADDED", ["package.kernel"])
+    monkeypatch.setattr(additions, "_ADDED", {None})
     calls, computed = [], NamedProgram.computed
     monkeypatch.setattr(NamedProgram, "computed", lambda *args: calls.append(args) or computed(*args))
     loaded(path)[0](**given)

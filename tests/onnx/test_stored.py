@@ -27,6 +27,7 @@ from tests.onnx.kept import loaded, run_once, written
 from tests.onnx.test_models import model_of
 from tests.onnx.test_repetition import several
 from tests.registered import registered
+from tests.subprocesses import SOURCES, run
 from tests.threads import run_together
 
 
@@ -303,6 +304,25 @@ def test_kernels_that_are_registered_later_compute(tmp_path, rng):
         assert calls
         assert (loaded(path)[0](x=x)[0] == 7).all()
     np.testing.assert_array_equal(loaded(path)[0](x=x)[0], expected[0])
+
+
+def test_a_process_with_another_device_reads_and_writes_plans_for_the_cpu(tmp_path):
+    nodes = [("Relu", ["x"], ["r"]), ("Softmax", ["r"], ["y"])]
+    path = written(tmp_path, model_of(nodes, [("x", (3, 5))], [("y", (3, 5))]))
+    code = f"""
+import numpy as np
+import ep.onnx, ep_numpy_device
+from ep.include.additions import has_additions
+from ep import DeviceType
+from tests.onnx.kept import loaded
+assert ep.onnx.load({str(path)!r}, "numpy", "cpu")(x=np.ones((3, 5), np.float32))
+assert [one.tag for one in DeviceType if has_additions(one)] == ["numpy"]
+model, is_read = loaded({str(path)!r})
+(found,) = model(x=np.ones((3, 5), np.float32))
+assert (abs(found - 0.2) < 1e-6).all()
+print(is_read())
+"""
+    assert [run(code, f"{SOURCES}/examples/ep_numpy_device") for _ in range(2)] == ["True\n", "False\n"]
 
 
 def test_a_plan_whose_kernels_have_been_removed_is_made_again(tmp_path, rng, monkeypatch):

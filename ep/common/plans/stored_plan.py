@@ -173,7 +173,7 @@ class StoredPlan(ProcessBound):
         There is a new plan from then on if the launches cannot be repeated: kernels or constants are no longer on disk,
         the file is damaged or of other inputs, an index is wrong, or another package has registered kernels meanwhile.
         """
-        if self._other is not None or has_additions():
+        if self._other is not None or has_additions(base.device_type):
             return self._computed(base, values, told)
         try:
             workspace = self._workspaces.pop()

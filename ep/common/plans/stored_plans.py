@@ -37,8 +37,9 @@ class StoredPlans:
     def __init__(self, origin: Origin, package: str, device_type: DeviceType) -> None:
         """package: reads graphs, or makes them."""
         self._origin, self._workspaces = origin, list[Workspace]()  # that no thread uses now
+        self._device_type = device_type
         self._kernels = DeviceManagerRegistry.GetDeviceManager(device_type).compiled_kernels()
-        may_keep = not has_additions() and arrays_on(device_type).has_images
+        may_keep = not has_additions(device_type) and arrays_on(device_type).has_images
         sources = self._kernels and may_keep and self._kernels.digest()
         self._made_by = f"{sources} {package} {version(package)}" if sources else ""
         self._written: set[str] = set()  # the names of constants that are on disk
@@ -54,14 +55,15 @@ class StoredPlans:
     @property
     def keeps(self) -> bool:
         """Whether plans of this process are written."""
-        return self._has_names and not has_additions()
+        return self._has_names and not has_additions(self._device_type)
 
     @property
     def _has_names(self) -> bool:
         return self._made_by != "" and self._origin.digest != ""
 
     def plan(self, key: object, make: Callable[..., Any], *told: Any) -> Any:
-        """Return a plan: the one on disk, or a new one. A process with kernels of other packages makes its own plans.
+        """Return a plan: the one on disk, or a new one. A process with kernels of other packages for the device makes
+        its own plans.
 
         make: returns a new plan. It gets a function that keeps the launches of the plan, which is None if plans are not
         kept, and `told`, or what a call of `outputs` is told that finds the plan on disk of no use.
@@ -71,7 +73,7 @@ class StoredPlans:
             return make(partial(self.keep_plan, key) if self.keeps else None, *told)
 
         read = partial(self.read, "launches", key, unpacked)
-        contents = None if has_additions() else read()
+        contents = None if has_additions(self._device_type) else read()
         if contents is None:
             return made(*told)
         return StoredPlan(self._origin, contents, read, made, self._reading, self._workspaces)

@@ -83,7 +83,7 @@ class _Registry:
                 raise DuplicateRegistrationError(f"{factory!r} registers {table.entry(key)}, as {owner!r} did")
             self.tables.append(table)
             self.factories.setdefault((interface, device_type), []).append(factory)
-        note_addition(type(factory))
+        note_addition(type(factory), device_type)
 
     def of(self, interface: type[Factory[Any]], device_type: DeviceType) -> Sequence[Factory[Any]]:
         """Return the factories of a contract on a device type, whose provider has been loaded."""
