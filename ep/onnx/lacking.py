@@ -33,46 +33,51 @@ def lacking(
     types: returns those of values, by name, as ONNX has them. The others: as of `Planned`, which has the errors of the
     first part. It ends before a node whose results have no known number of axes, or where assumed sizes do not fit.
     """
-    found = list[LackingError]()
-    planned = Planned(known, nodes, fixed, given, wanted, lacking=found)
-    yield from found
-    node = planned.cut
-    if node is None:
-        return
-    values: dict[str, Any] = {**given, **{name: one for name in planned.results if (one := planned.sized(name))}}
+    is_first = True
+    while True:
+        found = list[LackingError]()
+        try:
+            planned = Planned(known, nodes, fixed, given, wanted, lacking=found)
+        except OF_SIZES:
+            if is_first:
+                raise
+            return
+        yield from found
+        node, is_first, fixed = planned.cut, False, planned.fixed
+        if node is None:
+            return
+        given = {name: given.get(name) or planned.sized(name) for name in planned.read_later}
+        wanted = [name for name in wanted if name not in planned.results]
+        branches = [one for one in node.attributes.values() if isinstance(one, Branch)]
+        if node.line.first_state is None and branches:
+            *others, last = branches
+            for branch in others:
+                inner = lacking(known, types, in_place_of(node, branch), fixed, given, node.outputs)
+                with suppress(*OF_SIZES):
+                    yield from inner
+            nodes = [*in_place_of(node, last), *planned.rest]
+            continue
+        if node.line.of_data is not None:  # planned without the data
+            read = tuple("" if k in node.line.host else name for k, name in enumerate(node.inputs))
+            nodes = [node._replace(line=node.line._replace(host=()), inputs=read), *planned.rest]
+            continue
+        for body in branches:
+            if of_step := _of_step(node, body, planned, given):
+                with suppress(*OF_SIZES):
+                    yield from lacking(known, types, body.nodes, fixed, {**given, **of_step}, body.outputs)
+        kinds = types()
+        results = {name: _assumed(kinds[name]) if name in kinds else None for name in node.outputs if name}
+        if not all(results.values()):
+            return
+        nodes, given, wanted = planned.rest, {**given, **results}, [name for name in wanted if name not in results]
+
+
+def _of_step(node: Node, body: Branch, planned: Planned, known: Mapping[str, Any]) -> dict[str, Sized]:
+    """Return what a step of a loop gets, by name; nothing if that depends on data. known: the values with sizes."""
 
     def sized(name: str) -> Sized | None:
-        return Sized.of(values[name]) if name in values else planned.sized(name)
+        return Sized.of(known[name]) if name in known else planned.sized(name)
 
-    def rest(nodes: Sequence[Node], more: Mapping[str, Any], wanted: Sequence[str]) -> Iterator[LackingError]:
-        with suppress(*OF_SIZES):
-            yield from lacking(known, types, nodes, planned.fixed, {**values, **more}, wanted)
-
-    left = [name for name in wanted if name not in planned.results]
-    branches = [one for one in node.attributes.values() if isinstance(one, Branch)]
-    if node.line.first_state is not None:
-        (body,) = branches
-        if given := _of_step(node, body, sized):
-            yield from rest(body.nodes, given, body.outputs)
-    elif branches:
-        *others, last = branches
-        for branch in others:
-            yield from rest(in_place_of(node, branch), {}, node.outputs)
-        yield from rest([*in_place_of(node, last), *planned.rest], {}, left)
-        return
-    elif node.line.of_data is not None:  # planned without the data
-        read = tuple("" if k in node.line.host else name for k, name in enumerate(node.inputs))
-        later = node._replace(line=node.line._replace(host=()), inputs=read)
-        yield from rest([later, *planned.rest], {}, left)
-        return
-    kinds = types()
-    results = {name: _assumed(kinds[name]) if name in kinds else None for name in node.outputs if name}
-    if all(results.values()):
-        yield from rest(planned.rest, results, [name for name in left if name not in results])
-
-
-def _of_step(node: Node, body: Branch, sized: Callable[[str], Sized | None]) -> dict[str, Sized]:
-    """Return what a step of a loop gets, by name; nothing if that depends on data."""
     told = [Sized((), np.dtype(np.int64)), Sized((), np.dtype(bool))][: node.line.first_state]  # those of Loop
     given = [one for name in node.inputs[len(told) : len(body.inputs)] if (one := sized(name)) is not None]
     if num_scanned := node.attributes.get("num_scan_inputs", 0):
