@@ -34,9 +34,9 @@ def quantize(
     """Return `rint(x / scale) + zero_point`, limited to the range of an integer type, as ONNX's QuantizeLinear.
 
     x: array of a floating type or int32.
-    scale: array of a floating type, in which the quotient is computed. One number is for all of `x`; an array of one
-        axis has a number for each place along `axis`; with a `block_size`, `scale` has the shape of `x` but for `axis`,
-        along which it has a number for that many places, the last one perhaps for fewer.
+    scale: array of a floating type, in which the quotient is computed: of 16 bits, in float32. One number is for all
+        of `x`; an array of one axis has a number for each place along `axis`; with a `block_size`, `scale` has the
+        shape of `x` but for `axis`, along which it has a number for that many places, the last one perhaps for fewer.
     zero_point: array of the shape of `scale` and of the dtype of the result; None for 0.
     dtype: int8, uint8, int16 or uint16; by default that of `zero_point`, or uint8.
 
@@ -48,10 +48,10 @@ def quantize(
         dtype = DataType.kUInt8 if zero_point is None else zero_point.dtype
     wanted = _checked(as_data_type(dtype), told, QUANTIZED)
     found = _fitted(x, scale, zero_point, wanted, axis, block_size)
-    whole = FUNCTIONS["rint"](FUNCTIONS["div"](in_type(found.x, scale.dtype), found.scale))
+    carried = _carried(scale)
+    whole = FUNCTIONS["rint"](FUNCTIONS["div"](*(in_type(one, carried) for one in (found.x, found.scale))))
     if found.zero_point is not None:
-        carried = _carried(scale)
-        whole = FUNCTIONS["add"](in_type(whole, carried), in_type(found.zero_point, carried))
+        whole = FUNCTIONS["add"](whole, in_type(found.zero_point, carried))
     return viewed(FUNCTIONS["cast"](whole, wanted), x.shape)
 
 
@@ -121,7 +121,7 @@ def _is_single(array: Any) -> bool:
 
 
 def _carried(scale: Any) -> np.dtype[Any]:
-    """Return the type for sums with a zero point, and for products with scales: each zero point is exact in it."""
+    """Return the type for all but the result: each whole number of the types that are quantized to is exact in it."""
     return np.dtype(np.float32 if scale.dtype.itemsize == 2 else scale.dtype)
 
 

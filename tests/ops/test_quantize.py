@@ -57,8 +57,9 @@ def quantized(x, scale, zero_point, kind, **attributes):
     each = along(scale, x.shape, **attributes)
     zero = 0 if zero_point is None else along(zero_point, x.shape, **attributes).astype(np.int64)
     with np.errstate(all="ignore"):
-        ratio = (x / each).astype(scale.dtype).astype(np.float64)
-        whole = np.nan_to_num(np.clip(np.rint(ratio) + zero, info.min, info.max), nan=0.0)
+        wide = np.result_type(scale.dtype, np.float32)
+        ratio = x.astype(wide) / each.astype(wide)
+        whole = np.nan_to_num(np.clip(np.rint(ratio).astype(np.float64) + zero, info.min, info.max), nan=0.0)
     return whole.astype(kind)
 
 
@@ -90,6 +91,21 @@ def test_the_ends_of_the_range(device):
     assert host(ep.ops.quantize(x, one)).tolist() == [255, 0, 0, 255, 0, 0, 2, 2, 0, 126, 128]
     shifted = host(ep.ops.quantize(x, one, placed(device, np.uint16(65535))))
     assert shifted.tolist() == [65535, 0, 0, 65535, 0, 65535, 65535, 65535, 65535, 65535, 65535]
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_quotients_by_scales_of_16_bits_are_not_rounded(rng, dtype, device):
+    """Of 16 bits, a scale has numbers between which there are many quotients, and x of 32 bits is not rounded to it."""
+    scale = np.array(0.0432, getattr(ml_dtypes, dtype, dtype))
+    for x in (rng.standard_normal(131).astype(scale.dtype) * 400, np.float32(rng.standard_normal(131) * 400)):
+        for zero_point in (None, np.int16(-301)):
+            wanted = quantized(x, scale, zero_point if zero_point is None else np.asarray(zero_point), "int16")
+            given = [None if one is None else placed(device, one) for one in (x, scale, zero_point)]
+            assert np.array_equal(host(ep.ops.quantize(*given, dtype="int16")), wanted)
+    x = np.int32([2**24 - 1, -12345, 0])
+    of_sums = np.array(700, scale.dtype)
+    found = ep.ops.quantize(placed(device, x), placed(device, of_sums), dtype="int16")
+    assert np.array_equal(host(found), quantized(x, of_sums, None, "int16"))
 
 
 def test_32_bits(device):
