@@ -69,6 +69,18 @@ def test_values(name, device):
         np.testing.assert_allclose(found, np.asarray(expected)[:rows], 1e-6, 1e-6)
 
 
+def test_elements_of_no_category(device):
+    """They have rows of zeros only if the model says so: scikit-learn's encoder raises an error for them by default."""
+    cats, x = [3, -5, 0], np.int64([[3, 0], [-5, 3]])
+    model = model_of("OneHotEncoder", {"cats_int64s": cats, "zeros": 0}, WHOLE)
+    for rows in (2, 1, 0):
+        (found,) = ran(model, x[:rows], device)
+        assert np.array_equal(found, (x[:rows, :, None] == cats).astype(np.float32))
+    name = r"the category of X\[0, 1\]" if device.type.tag == "cpu" else r"indices\.flat\[1\]"
+    with pytest.raises(IndexError, match=rf"{name} is 3; the axis holds 0 \.\.\. 2"):
+        ran(model, np.int64([[3, 7]]), device)
+
+
 def test_integers_that_are_imputed_and_compared(device):
     x = np.int64([[3, -1], [0, 7]])
     given = {"imputed_value_int64s": [5, 6], "replaced_value_int64": -1}

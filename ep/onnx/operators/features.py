@@ -113,11 +113,28 @@ def _prepared_one_hot(given: dict[str, Any]) -> dict[str, Any]:
     return {"cats": given["cats_int64s"], "zeros": given["zeros"]}
 
 
-@line("OneHotEncoder", 1, domain="ai.onnx.ml", prepare=_prepared_one_hot)
+@line("OneHotEncoder", 1, domain="ai.onnx.ml", prepare=_prepared_one_hot, indices="the category of X")
 def one_hot_encoder(x: Any, cats: Sequence[int], zeros: int) -> Any:
-    """Return a row for each element, with 1 at its category and 0 elsewhere."""
-    column = ops.cast(x, np.int64).reshape((*x.shape, 1))
-    return ops.cast(ops.equal(column, placed(np.array(cats, np.int64), x)), np.float32)
+    """Return a row for each element, with 1 at its category and 0 elsewhere.
+
+    An element of no category has a row of zeros or, without `zeros`, is an error.
+    """
+    found = _equal(ops.cast(x, np.int64), np.array(cats, np.int64))
+    if zeros:
+        return ops.cast(found, np.float32)
+    return ops.gather(placed(np.eye(len(cats), dtype=np.float32), x), _place(found))
+
+
+def _equal(x: Any, keys: NDArray) -> Any:
+    """Return whether elements are equal to keys, for each element and each key."""
+    return ops.equal(x.reshape((*x.shape, 1)), placed(keys, x))
+
+
+def _place(found: Any) -> Any:
+    """Return the place of the first true element in each row, or, without any, the number of elements."""
+    last = placed(np.ones((1,) * len(found.shape), bool), found)
+    every = ops.concat([found, ops.broadcast_to(last, (*found.shape[:-1], 1))], len(found.shape) - 1)
+    return ops.argmax(every, len(found.shape) - 1)
 
 
 _KINDS = {"strings": str, "int64s": int, "floats": float}
@@ -165,14 +182,12 @@ def label_encoder(
     if [*keys] == [*range(len(keys))] and np.dtype(x.dtype).kind == "i":
         known = ops.logical_and(ops.greater_equal(x, 0), ops.less(x, len(keys)))
         return ops.gather(numbers, ops.where(known, ops.cast(x, np.int64), len(keys)))
-    column, each = x.reshape((*x.shape, 1)), np.array(keys, x.dtype)
-    found = ops.equal(column, placed(each, x))
+    each = np.array(keys, x.dtype)
+    found = _equal(x, each)
     if (nan := np.flatnonzero(each != each)).size:  # NaN is a key, too
         of_nan = placed(np.arange(len(keys)) == nan[0], x)
-        found = ops.logical_or(found, ops.logical_and(ops.is_nan(column), of_nan))
-    last = placed(np.ones((1,) * len(column.shape), bool), x)
-    every = ops.concat([found, ops.broadcast_to(last, (*x.shape, 1))], len(x.shape))
-    return ops.gather(numbers, ops.argmax(every, len(x.shape)))
+        found = ops.logical_or(found, ops.logical_and(ops.is_nan(x.reshape((*x.shape, 1))), of_nan))
+    return ops.gather(numbers, _place(found))
 
 
 def _prepared_map(given: dict[str, Any]) -> dict[str, Any]:
