@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ep.cli import models, names, output, text
+from ep.cli.computing import REFUSALS, refused
 from ep.cli.models import unreadable
 from ep.cli.parser import CommandError, Parser
 from ep.include.device_type import DeviceType
@@ -91,6 +92,10 @@ def _check(arguments: Namespace) -> int:
                 model.check_kernels(**shapes)
         except LackingError as error:
             reasons, missing = tuple(error.reasons), error.operators
+        except REFUSALS as error:  # of sizes with which the model cannot be computed
+            if isinstance(error, onnx.ModelError):
+                raise
+            raise refused(error) from error
     if arguments.format == "json":
         more = {"missing": missing, "reasons": reasons} if reasons else {}
         output.as_json({"served": not reasons, "nodes": found.operators, **more})

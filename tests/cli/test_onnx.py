@@ -46,6 +46,24 @@ def test_a_model_that_is_not(ep, model):
     assert len(found["reasons"]) == 2
 
 
+@pytest.mark.parametrize(
+    ("shape", "words"),
+    [("3", "input x has shape (3,); it must have 2 axes"), ("2,3", "x1 of shape (2, 3) has 3 columns"), ("2,2", None)],
+)
+def test_sizes_with_which_a_model_cannot_be_computed(ep, tmp_path, shape, words):
+    given, result = (helper.make_tensor_value_info(name, TensorProto.FLOAT, (None, None)) for name in "xy")
+    graph = helper.make_graph([helper.make_node("MatMul", ["x", "x"], ["y"])], "g", [given], [result])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)]), tmp_path / "m.onnx")
+    done = ep("onnx", "check", tmp_path / "m.onnx", "--shape", f"x={shape}")
+    if words is None:
+        assert done.code == 0
+        return
+    assert (done.code, done.out) == (1, "")
+    assert words in done.err
+    assert done.err.startswith("ep onnx check: error: ")
+    assert len(done.err.splitlines()) == 1
+
+
 def shown(done):
     """Return the rows of tables that a command printed, each as words."""
     assert done.code == 0
