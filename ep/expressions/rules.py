@@ -135,7 +135,8 @@ class Rules:
                 return "it has few windows: its product has a kernel of its own"
             if filters == 1 and node.attributes["strides"][-1] > _MOST_STEP:
                 return "it has one filter, and windows that are far apart: its product has a kernel of its own"
-        if not self._computes(samples.convolutions(node.data_type, len(node.shape) - 2)):
+        x, w = (self._nodes[position].data_type for position in node.inputs)
+        if not self._computes(samples.convolutions(node.data_type, (x, w), len(node.shape) - 2)):
             return f"{self._place} computes no maps on a convolution"
         return ""
 

@@ -63,15 +63,15 @@ def products(data_type: DataType, operands: tuple[DataType, DataType]) -> Struct
 
 
 @cache
-def convolutions(data_type: DataType, num_axes: int) -> Structure:
-    """Return a structure of a convolution of arrays of a type."""
+def convolutions(data_type: DataType, operands: tuple[DataType, DataType], num_axes: int) -> Structure:
+    """Return a structure of a convolution of a type, of arrays of types."""
     op = Convolution((1,) * num_axes, (0,) * 2 * num_axes, (1,) * num_axes, 1)
     steps = Step(op, (0, 1), data_type), Step(UnaryOp.kIdentity, (2,), data_type)
-    return Structure((data_type, data_type), (), steps, (3,))
+    return Structure(operands, (), steps, (3,))
 
 
 @cache
 def pools(data_type: DataType, op: MaxPool) -> Structure:
     """Return a structure of a convolution whose windows are reduced."""
-    convolution = convolutions(data_type, len(op.kernel))
+    convolution = convolutions(data_type, (data_type, data_type), len(op.kernel))
     return convolution._replace(steps=(*convolution.steps, Step(op, (3,), data_type)), results=(4,))

@@ -9,6 +9,7 @@ from functools import wraps
 from typing import Any, Final
 
 from ep.common.primitive.broadcast import Dims
+from ep.common.primitive.windows import is_depthwise
 from ep.include.arrays import RESULT, Array, ArrayLike, Arrays, Operands, Placeholder
 from ep.include.data_type import DataType, as_data_type
 from ep.include.errors import ArgumentTypeError
@@ -16,7 +17,7 @@ from ep.include.number_kind import BYTES
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.cast import CastFactory
 from ep.include.primitive.expression import ExpressionFactory
-from ep.include.primitive.structure import MatrixProduct, Step, Structure
+from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
 from ep.ops.conv import MATMUL, conv_attributes, conv_local, conv_shapes, conv_signatures, product
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
 from ep.ops.declare.operator import Attributes
@@ -28,7 +29,7 @@ from ep.ops.matmul import check_axes, launch_dims, product_depth, product_shape,
 from ep.ops.operands import as_operands
 from ep.ops.sbp_signatures import P
 from ep.ops.terms import viewed
-from ep.ops.window_kernel import MOVES, WindowMoves, moves_exist
+from ep.ops.window_kernel import MOVES, WindowMoves
 from ep.ops.windows import windows
 from ep.sbp import Problem, SbpSignature
 
@@ -36,6 +37,10 @@ _MOST: Final = 2**31 - 1
 _SUMS: Final = DataType.kInt32
 _MATRICES: Final = {"transpose_x1": BlasTransposeType.N, "transpose_x2": BlasTransposeType.N}
 _OF_MATRICES: Final = ("a", "b")
+
+
+_MOST_IN_FLOAT32: Final = 2**24 // 255**2
+"""The most products of differences of bytes whose sums float32 has exactly, in any order."""
 
 
 def check_depth(k: int, factors: Sequence[tuple[str, Any, bool]]) -> None:
@@ -92,6 +97,7 @@ def matmul_integer(a: Tensor, b: Tensor) -> Attributes:
     dtype=Always(_SUMS),
     signatures=_signatures_of_sums(conv_signatures),
     local=conv_local,
+    joins=Convolution,
 )
 def conv_integer(
     x: Tensor, w: Tensor, strides: Any = 1, pads: Any = 0, dilations: Any = 1, groups: int = 1
@@ -111,7 +117,7 @@ def conv_integer(
     """
     attributes = conv_attributes(tuple(x.shape), tuple(w.shape), strides, pads, dilations, groups)
     check_depth(math.prod(w.shape[1:]), (("x", x, False), ("w", w, False)))
-    return attributes
+    return {**attributes, "is_depthwise": is_depthwise(tuple(w.shape), attributes["groups"])}
 
 
 def _read(
@@ -145,6 +151,20 @@ def _fitting(point: Any, name: str, shapes: Sequence[Dims], beside: str, other: 
         wanted = " or ".join(map(str, dict.fromkeys(((), *shapes))))
         raise ValueError(f"{name} has shape {given}; {beside} of shape {other} needs {wanted}")
     return viewed(point, shapes[-1])
+
+
+def _moved(x: Any, point: Any) -> Any:
+    """Return x minus a zero point, in float32."""
+    real = FUNCTIONS["cast"](x, "float32")
+    return real if point is None else FUNCTIONS["sub"](real, FUNCTIONS["cast"](point, "float32"))
+
+
+def _padded(x: Any, point: Any, pads: Dims) -> Any:
+    """Return x with its zero point around its spatial axes, as many times as `pads` says."""
+    before, after = pads[: len(pads) // 2], pads[len(pads) // 2 :]
+    point = FUNCTIONS["cast"](point, x.dtype)
+    widths = [(0, 0), (0, 0), *zip(before, after, strict=True)]
+    return FUNCTIONS["add"](FUNCTIONS["pad"](FUNCTIONS["sub"](x, point), widths), point)  # modulo 256
 
 
 def _difference(result: Any, terms: Sequence[Any], arrays: Operands, out: Any) -> Any:
@@ -224,32 +244,35 @@ def _conv_with_zero_points(function: Any) -> Any:
         out: Array | None = None,
     ) -> Array:
         given = {"strides": strides, "pads": pads, "dilations": dilations, "groups": groups}
-        if x_zero_point is None and w_zero_point is None:
-            return function(x, w, **given) if out is None else function(x, w, **given, out=out)
         arrays, (x, w), (of_x, of_w) = _read((x, w), (x_zero_point, w_zero_point), ("x", "w"))
-        result, ones, mul = function(x, w, **given), FUNCTIONS["ones_like"], FUNCTIONS["mul"]
-        shape, filters, num_spatial = tuple(x.shape), w.shape[0], len(w.shape) - 2
-        k, groups, spatial = math.prod(w.shape[1:]), int(groups), (1,) * num_spatial
+        is_plain = of_x is None and of_w is None
+        shape, of_filters, mul, total = tuple(x.shape), tuple(w.shape), FUNCTIONS["mul"], FUNCTIONS["sum"]
+        found = conv_attributes(shape, of_filters, **given)
+        filters, groups, spatial = of_filters[0], found["groups"], (1,) * (len(shape) - 2)
+        k = math.prod(of_filters[1:])
         check_depth(k, (("x", x, of_x is not None), ("w", w, of_w is not None)))
-        padded = windows(shape[2:], tuple(w.shape[2:]), conv_attributes(shape, tuple(w.shape), **given)).has_padding
-        terms, one_image = [], None
         if of_x is not None:
             of_x = _fitting(of_x, "x_zero_point", [], "x", shape)
-            if padded:  # windows at the edges have fewer elements
-                one_image = ones(FUNCTIONS["slice"](x, (0, 1)))
-                sums = function(one_image, w, **given)
-            else:
-                sums = FUNCTIONS["sum"](w, (*range(1, num_spatial + 2),), "int32")
-                sums = viewed(sums, (1, filters, *spatial))
+        if of_w is not None:
+            of_w = _fitting(of_w, "w_zero_point", [(filters,)], "w", of_filters)
+            of_w = of_w if of_w.shape else FUNCTIONS["expand"](of_w, (filters,))
+        if is_depthwise(of_filters, groups) and k <= _MOST_IN_FLOAT32 and {x.dtype.kind, w.dtype.kind} <= {*"iu"}:
+            x = _moved(x, of_x)
+            w = _moved(w, None if of_w is None else viewed(of_w, (filters, 1, *spatial)))
+            sums = FUNCTIONS["conv"](x, w, **given)
+            return FUNCTIONS["cast"](sums, "int32", **({} if out is None else {"out": out}))
+        if is_plain:
+            return function(x, w, **given) if out is None else function(x, w, **given, out=out)
+        if of_x is not None and windows(shape[2:], of_filters[2:], found).has_padding:
+            x, given["pads"] = _padded(x, of_x, found["pads"]), 0
+        result, terms = function(x, w, **given), []
+        if of_x is not None:
+            sums = viewed(total(w, (*range(1, len(shape)),), "int32"), (1, filters, *spatial))
             terms.append(mul(sums, of_x))
         if of_w is not None:
-            of_w = _fitting(of_w, "w_zero_point", [(filters,)], "w", tuple(w.shape))
-            of_w = of_w if of_w.shape else FUNCTIONS["expand"](of_w, (filters,))
-            one_filter = ones(FUNCTIONS["slice"](w, (0, groups)))  # of each group
-            sums = function(x, one_filter, **given)
+            sums = function(x, FUNCTIONS["ones_like"](FUNCTIONS["slice"](w, (0, groups))), **given)  # a filter for each
             if of_x is not None:
-                count = k if one_image is None else function(one_image, one_filter, **given)
-                sums = FUNCTIONS["sub"](sums, mul(of_x, count))
+                sums = FUNCTIONS["sub"](sums, mul(of_x, k))
             batch, in_group, *counts = sums.shape
             of_w = viewed(of_w, (in_group, filters // groups, *spatial))
             term = mul(viewed(sums, (batch, in_group, 1, *counts)), of_w)
@@ -278,21 +301,25 @@ def _bytes(x: str, y: str) -> Any:
     return data_type(x).one_of(*BYTES) & data_type(y).one_of(*BYTES)
 
 
-class _Products(SubjectValue):
-    """The structure of a product of the operands. names: theirs."""
+class _Product(SubjectValue):
+    """The structure of a product of two operands. names: theirs. make: makes its op of attributes."""
 
-    def __init__(self, *names: str) -> None:
-        self._names = names
+    def __init__(self, names: Sequence[str], make: Any, *attributes: str) -> None:
+        self._names, self._make, self._attributes = names, make, attributes
+
+    def attributes(self) -> frozenset[str]:
+        return frozenset(self._attributes)
 
     def of(self, subject: Subject) -> Structure:
-        step = Step(MatrixProduct(False, False), (0, 1), _SUMS)
+        step = Step(self._make(*(subject.attributes[name] for name in self._attributes)), (0, 1), _SUMS)
         return Structure(tuple(subject.data_types[name] for name in self._names), (), (step,), (2,))
 
     def __str__(self) -> str:
         return f"product({', '.join(self._names)})"
 
 
-_PRODUCT: Final = primitive_exists(ExpressionFactory, _Products("a", "b"))
+_PRODUCT: Final = primitive_exists(ExpressionFactory, _Product(_OF_MATRICES, lambda: MatrixProduct(False, False)))
+_CONVOLUTION: Final = primitive_exists(ExpressionFactory, _Product(("x", "w"), Convolution, *Convolution._fields))
 
 
 @launching("matmul_integer", _PRODUCT, when=_bytes("a", "b"), priority=1)
@@ -304,24 +331,10 @@ def matmul_integer_kernel(calls: Calls, multiply: Any) -> Plan:
     return Plan(Launch(multiply, [View(RESULT, of_c)], [View(Placeholder(0), of_a), View(Placeholder(1), of_b)]))
 
 
-_FILTERED: Final = primitive_exists(ExpressionFactory, _Products("w", "x"))
-_MOVES: Final = moves_exist(data_type("x"))
-
-
-@launching("conv_integer", _MOVES, _FILTERED, when=_bytes("x", "w"), priority=1, src="x", dst="out")
-def conv_integer_kernel(calls: Calls, moves: WindowMoves, multiply: Any) -> Plan:
-    """Return the product of w and the windows of x, which are written out as bytes."""
-    (x, w), groups = calls.shapes, calls.attributes["groups"]
-    found, (batch, channels) = windows(x[2:], w[2:], calls.attributes), x[:2]
-    if 0 in (batch, w[0], *found.counts):
-        return Plan()
-    m, k, n = w[0] // groups, channels // groups * math.prod(found.kernel), math.prod(found.counts)
-    steps = list[Any]()
-    planes = [*moves.padding(x[:2], found), *moves.writing(x[:2], found)]
-    columns = batch, groups, k, n
-    written = View(moves.moved(steps, Placeholder(0), planes), columns) if k else Temporary(columns, moves.dtype)
-    filters, result = View(Placeholder(1), (groups, m, k)), View(RESULT, (batch, groups, m, n))
-    return Plan(*steps, Launch(multiply, [result], [filters, written]))
+@launching("conv_integer", _CONVOLUTION, when=_bytes("x", "w"), priority=1)
+def conv_integer_kernel(calls: Calls, multiply: Any) -> Plan:
+    """Return one launch of Expression, which reads windows of x where they are."""
+    return Plan(Launch(multiply, [RESULT], [Placeholder(0), Placeholder(1)]))
 
 
 @launching("matmul_integer", *_casts("a", "b"), MATMUL, when=_bytes("a", "b"), c="out")

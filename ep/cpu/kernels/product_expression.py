@@ -150,7 +150,7 @@ class MappedProductPlan(StridedPlan):
 
         has_rows: whether the map has rows for a part of the columns; it is computed by whole planes if not.
         """
-        if not isinstance(op, Convolution) or 0 in of_x or not is_depthwise(of_w, op.groups):
+        if not isinstance(op, Convolution) or data_type in INTEGERS or 0 in of_x or not is_depthwise(of_w, op.groups):
             return None
         windows, filters = windows_of(op, of_x, of_w).in_planes(of_x[0] * op.groups), of_w[0] // op.groups
         if not fits(windows, data_type):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.cpu.device.buffers import check_stream
+from ep.cpu.engine.product.byte_tiles import multiplies_bytes
+from ep.cpu.engine.product.types import Types
 from ep.cpu.primitive.expression_primitive import ExpressionPrimitive
 from ep.cpu.primitive.window_reductions import MOST_STRIDE
 from ep.include.data_type import DataType
@@ -51,4 +53,6 @@ def _multiplies(structure: Structure) -> bool:
     widened = _WIDENED.get(data_type)
     if widened and isinstance(structure.product, MatrixProduct):
         return all(one in widened for one in of_operands)
+    if data_type is DataType.kInt32 and all(one in BYTES for one in of_operands):
+        return multiplies_bytes(Types(of_operands[0], of_operands[1], data_type))  # windows of bytes are read for these tiles alone
     return data_type in (*FLOATS, *COMPLEXES) and of_operands == (data_type, data_type)

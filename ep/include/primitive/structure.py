@@ -111,7 +111,7 @@ class Step(NamedTuple):
     op: None for Where. A ReduceOp makes one value of each row, from a value with elements; a RowOp keeps the row's
         elements. A MatrixProduct or Convolution is the first step of a structure without rows, of sources 0 and 1,
         which no other step reads. Those of a float32 MatrixProduct may have 16 bits, and those of
-        an int32 one are int8 or uint8, each of its own type. The second operand of a ChoiceOp
+        an int32 product or convolution are int8 or uint8, each of its own type. The second operand of a ChoiceOp
         is a source of integers. kRow reads a source that has one more axis in front, along which it chooses; all its
         readers are such steps. kElement makes one value of each row, from a value with elements and one index for each
         row. A ColumnOp makes one row of all rows, which no step reads. A SegmentSum is the only op that reads rows; it

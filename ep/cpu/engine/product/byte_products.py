@@ -1,8 +1,8 @@
 """Blocks of products of 8-bit integers with sums of 32 bits, in tiles of groups along k.
 
-Tiles of some rows read b in place: the units that interleave it are not those that multiply. For many rows, pieces of
-a strip of columns are packed, which stay in L1. Rows of a are read in place, too, or copied if they end within a group,
-if they are widened, or if their sums are needed.
+Tiles of some rows read b in place: the units that interleave it are not those that multiply. For many rows, and if b is
+windows of an array, pieces of a strip of columns are packed, which stay in L1. Rows of a are read in place, too, or
+copied if they end within a group, if they are widened, or if their sums are needed.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
 from ep.cpu.engine.product.types import Types
+from ep.cpu.engine.product.window_packing import windows_packer
 from ep.include.data_type import DataType
 
 FEW, SOME, MANY = range(3)
@@ -40,9 +41,10 @@ def form_of(rows: int) -> int:
 
 
 @cache
-def byte_multiplier(types: Types, form: int) -> Any:
+def byte_multiplier(types: Types, form: int, step: int = 0) -> Any:
     """Return a function (launch, block, a, b, c) for blocks of a form, or with fewer rows.
 
+    step: if b is windows of an array, that of `windows_packer`, and the form is the last one; else 0.
     Neither operand is transposed, alpha is 1 and beta is 0, and one product is summed.
     """
     size, unit, _ = group()
@@ -56,6 +58,9 @@ def byte_multiplier(types: Types, form: int) -> Any:
     run_columns, b_bytes = run * width, _PACKED * width * _WIDE if packs_b else 0
     wide_tile = _tile(types, 1, _RUN) if few else low_tile
     pack_a, pack_b, write = _rows_packer(types), piece_packer(types), sums_writer()
+    # a row of a strip is two vectors of bytes, so that parts of rows of an image take one
+    pack_windows: Any = windows_packer(types.b, width // 2, step, 2, types.b) if step else None
+    rows_bytes = _PACKED * size * width if step else 0
 
     @jit
     def multiply(launch: ProductLaunch, block: ProductBlock, a: int, b: int, c: int) -> None:
@@ -72,11 +77,12 @@ def byte_multiplier(types: Types, form: int) -> Any:
         starts_bytes = (rows * _WIDE + _LINE - 1) // _LINE * _LINE
         sums_bytes = rows * run_columns * _WIDE
         values_bytes = _WIDE * rows * columns if is_apart else 0
-        memory = allocate_for(launch, _LINE + b_bytes + a_bytes + starts_bytes + sums_bytes + values_bytes)
+        memory = allocate_for(launch, _LINE + b_bytes + rows_bytes + a_bytes + starts_bytes + sums_bytes + values_bytes)
         if memory == 0:
             return
         packed_b = (memory + _LINE - 1) // _LINE * _LINE
-        sums = packed_b + b_bytes
+        window_rows = packed_b + b_bytes
+        sums = window_rows + rows_bytes
         packed_a = sums + sums_bytes
         starts = packed_a + a_bytes
         to, to_step = partial if partial != 0 else c, n
@@ -102,7 +108,12 @@ def byte_multiplier(types: Types, form: int) -> Any:
                     left, of_b = min(width, run_end - strip), from_b + strip + first * size * n
                     # the next piece, or the first one of the next run
                     later = of_b + piece * size * n if first + piece < groups else from_b + strip + run_columns
-                    if packs_b:
+                    if step:
+                        packed_depth, at = min(left_depth, piece * size), begin + first * size
+                        pack_windows(words, b, at, block.first_column + strip, left, packed_depth, window_rows)
+                        pack_b(window_rows, width, packed_depth, width, count, packed_b, window_rows)
+                        of_b = packed_b
+                    elif packs_b:
                         pack_b(of_b, n, left_depth, left, count, packed_b, later)
                         of_b = packed_b
                     row = 0

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.engine.product.blas import blas_multiplier, gemm_address
-from ep.cpu.engine.product.byte_products import byte_multiplier, form_of
+from ep.cpu.engine.product.byte_products import MANY, byte_multiplier, form_of
 from ep.cpu.engine.product.byte_tiles import multiplies_bytes
 from ep.cpu.engine.product.narrow import narrow_multiplier
 from ep.cpu.engine.product.pairs import is_always_paired, is_paired, pair_multiplier
@@ -84,9 +84,9 @@ def set_multiplier(state: LaunchState, types: Types, words: Any, step: int = 0) 
     transpose_a, transpose_b = (int(state.words[field]) for field in of_transposes)
     way = way_of(m, n, k, transpose_a, transpose_b, lanes, narrows)
     of_windows, strips = step > 0, 0
-    if not of_windows and not transpose_a and not transpose_b and n >= lanes and multiplies_bytes(types):
+    if not transpose_a and not transpose_b and (of_windows or n >= lanes) and multiplies_bytes(types):
         rows = -(-m // int(words[ProductLoops.row_parts]))
-        words[ProductLoops.multiply] = _of_bytes(types, form_of(rows))
+        words[ProductLoops.multiply] = _of_bytes(types, MANY if of_windows else form_of(rows), step)
         return
     if m > 1 if of_windows else way == TILES:
         column_parts = int(words[ProductLoops.column_parts])
@@ -117,8 +117,8 @@ def _of_reals(types: Types, way: int) -> int:
 
 
 @cache
-def _of_bytes(types: Types, form: int) -> int:
-    return _kernel(f"product.{types.name}.bytes.{form}", byte_multiplier(types, form))
+def _of_bytes(types: Types, form: int, step: int) -> int:
+    return _kernel(f"product.{types.name}.bytes.{form}.{step}", byte_multiplier(types, form, step))
 
 
 @cache

@@ -28,20 +28,27 @@ from ep.cpu.engine.product.types import arithmetic_of
 from ep.cpu.lines.fetch import constant_fetch
 from ep.include.data_type import DataType
 
+_MOST_OF_WORD: Final = 24  # bits of a word of 32 behind the first byte's
 _AHEAD: Final = 2  # prefetch distance in strips: each row is in another plane, which no processor prefetches
 
 
-def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
+def windows_packer(
+    data_type: DataType, lanes: int, step: int, vectors: int = VECTORS, wide: DataType | None = None
+) -> Any:
     """Return a function (product, src, first_row, first, count, k, dst) that packs a strip of windows.
 
-    Element (i, j) of the strip [k, VECTORS * lanes] is that of row first_row + i and column first + j of the matrix
+    Element (i, j) of the strip [k, vectors * lanes] is that of row first_row + i and column first + j of the matrix
     that `product`, a `ProductLoops`, describes. The first `count` columns are written, and any numbers into the rest of
     their vectors.
-    step: that of `read_step`.
+    step: that of `read_step`. wide: the type of the strip; by default that in which products are summed.
     """
-    width, size, wide = VECTORS * lanes, data_type.itemsize, arithmetic_of(data_type).itemsize
-    whole, padded = (_run_packer(data_type, lanes, VECTORS, step, padded=padded) for padded in (False, True))
-    part, padded_part = (_run_packer(data_type, lanes, 1, step, padded=padded) for padded in (False, True))
+    width, size, row = vectors * lanes, data_type.itemsize, wide or arithmetic_of(data_type)
+    size_of_row = row.itemsize
+    whole, padded, part, padded_part = (
+        _run_packer(data_type, row, lanes, width, several, step, padded=padded)
+        for several in (vectors, 1)
+        for padded in (False, True)
+    )
 
     @separate
     def pack(product: ProductLoops, src: int, first_row: int, first: int, count: int, k: int, dst: int) -> None:
@@ -57,7 +64,7 @@ def windows_packer(data_type: DataType, lanes: int, step: int) -> Any:
             elif end - place == width:
                 whole(source, rows, of_rows, place, width, k, dst)
             else:
-                end, target = min(end, place + lanes), dst + (place - first) * wide
+                end, target = min(end, place + lanes), dst + (place - first) * size_of_row
                 if lacks:
                     padded_part(source, rows, of_rows, place, end - place, k, target)
                 else:
@@ -73,7 +80,7 @@ def inside_mask(lanes: int) -> Any:
 
     bits: the address of the bits of the row.
     """
-    Words = elements(DataType.kUInt32)
+    Words = elements(DataType.kUInt32 if lanes <= _MOST_OF_WORD else DataType.kUInt64)
 
     @inlined
     def inside(bits: int, first: int) -> Mask:
@@ -82,18 +89,19 @@ def inside_mask(lanes: int) -> Any:
     return inside
 
 
-def _run_packer(data_type: DataType, lanes: int, vectors: int, step: int, padded: bool) -> Any:
+def _run_packer(
+    data_type: DataType, row: DataType, lanes: int, width: int, vectors: int, step: int, padded: bool
+) -> Any:
     """Return a function (src, rows, inside, column, count, k, dst) that packs runs of columns of a strip.
 
-    Row i of dst gets `count` elements of src: the first is src[rows[i]], each other one `step` elements after the one
-    before. count: from 1 to the elements of the vectors. If there are several vectors, all of them are written, and
-    `count` is that number unless `padded`; src is prefetched for later columns.
+    Row i of dst, `width` elements of type `row`, gets `count` elements of src: the first is src[rows[i]], each other
+    one `step` elements after the one before. count: from 1 to the elements of the vectors. If there are several vectors,
+    all of them are written, and `count` is that number unless `padded`; src is prefetched for later columns.
     padded: whether some elements are not in src, but 0. inside[i] is the address of a bit for each element of a row,
         set if it is in src; `column` is the number of the first column of dst, of `step` bits each.
     """
-    Stored, width, number_of_loads = vector(data_type, lanes), VECTORS * lanes, vectors * step
-    Row, Masks, several = vector(arithmetic_of(data_type), lanes), mask(lanes), vectors > 1
-    Elements, Numbers = elements(data_type), elements(arithmetic_of(data_type))
+    Stored, Row, Masks, number_of_loads = vector(data_type, lanes), vector(row, lanes), mask(lanes), vectors * step
+    Elements, Numbers, several = elements(data_type), elements(row), vectors > 1
     whole = tuple(several and lanes * (number + 1) <= (width - 1) * step + 1 for number in range(number_of_loads))
     take, inside_of, span_elements = every(step, 0, lanes), inside_mask(lanes), width * step
     fetch = constant_fetch(span_elements * data_type.itemsize, L2_CACHE)
