@@ -54,5 +54,6 @@ def _multiplies(structure: Structure) -> bool:
     if widened and isinstance(structure.product, MatrixProduct):
         return all(one in widened for one in of_operands)
     if data_type is DataType.kInt32 and all(one in BYTES for one in of_operands):
-        return multiplies_bytes(Types(of_operands[0], of_operands[1], data_type))  # windows of bytes are read for these tiles alone
+        # windows of bytes are read for these tiles alone
+        return multiplies_bytes(Types(of_operands[0], of_operands[1], data_type))
     return data_type in (*FLOATS, *COMPLEXES) and of_operands == (data_type, data_type)

@@ -95,8 +95,8 @@ def _run_packer(
     """Return a function (src, rows, inside, column, count, k, dst) that packs runs of columns of a strip.
 
     Row i of dst, `width` elements of type `row`, gets `count` elements of src: the first is src[rows[i]], each other
-    one `step` elements after the one before. count: from 1 to the elements of the vectors. If there are several vectors,
-    all of them are written, and `count` is that number unless `padded`; src is prefetched for later columns.
+    one `step` elements after the one before. count: from 1 to the elements of the vectors. If there are several
+    vectors, all of them are written, and `count` is that number unless `padded`; src is prefetched for later columns.
     padded: whether some elements are not in src, but 0. inside[i] is the address of a bit for each element of a row,
         set if it is in src; `column` is the number of the first column of dst, of `step` bits each.
     """
