@@ -10,6 +10,7 @@ import numpy as np
 
 from ep.onnx.errors import ModelError
 from ep.onnx.graph import Branch, Graph, Node
+from ep.onnx.integer_products import with_integer_products
 from ep.onnx.operators.shapes import constant
 
 NDArray = np.ndarray[Any, Any]
@@ -19,15 +20,17 @@ def folded(graph: Graph) -> Graph:
     """Return a graph with the same results and fewer nodes.
 
     A BatchNormalization with constants is merged into the filters and the bias of a Conv with constants before it, if
-    nothing else reads the result of the Conv, and the new ones are in the range of their type. Constants that no node
-    reads are removed, and zeros that inputs mean if they are omitted. Raises ModelError for constants that contradict
+    nothing else reads the result of the Conv, and the new ones are in the range of their type. Products of dequantized
+    bytes become products of bytes. Constants that no node reads are removed, and zeros that inputs mean if they are
+    omitted. Raises ModelError for constants that contradict
     each other.
     """
     constants = dict(graph.constants)
     for node in graph.nodes:
         if node.line.name == "Constant":
             constants[node.outputs[0]] = constant(**node.attributes)
-    graph = graph._replace(nodes=_checked(graph.nodes, constants))
+    nodes_of_graph = with_integer_products(graph.nodes, constants, [one.name for one in graph.outputs])
+    graph = graph._replace(nodes=_checked(nodes_of_graph, constants))
     readers = Counter(name for node in graph.nodes for name in node.inputs)
     readers.update(one.name for one in graph.outputs)
     nodes: list[Node | None] = [node if node.line.name != "Constant" else None for node in graph.nodes]
