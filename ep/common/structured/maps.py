@@ -10,7 +10,6 @@ from ep.common.checks import as_dims, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import broadcast_dims
 from ep.common.primitive.expand_shape import as_expand_shape
-from ep.common.primitive.sized_launches import StridedLaunch
 from ep.common.primitive.strides import broadcast_strides, contiguous_strides, expanded_strides
 from ep.common.scalar import convert_scalar
 from ep.common.stored_types import stored_types
@@ -21,10 +20,10 @@ from ep.include.primitive.structure import Structure
 from ep.include.primitive.unary_op import UnaryOp
 
 
-class StridedPrimitive(StridedLaunch, StructuredPrimitive):
+class StridedPrimitive(StructuredPrimitive):
     """From src to dst, by dims and strides."""
 
-    def _launch_sized(self, stream: Any, sizes: Any, buffers: tuple[Any, ...]) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         given: tuple[Any, Any, Any, Any] = sizes
         (src, dst), shape = buffers, as_expand_shape(*given, self.request.max_num_dims)
         steps = expanded_strides(shape.src_dims, shape.src_strides, len(shape.dst_dims))
@@ -41,14 +40,13 @@ class BroadcastPrimitive(StructuredPrimitive):
     convert: ClassVar[staticmethod[[Any, DataType, str], Any]]
     """The conversion of operands that are numbers."""
 
-    def _launch_broadcast(self, stream: Any, given_dims: Sequence[Any], operands: Sequence[Any], dst: Any) -> None:
-        """Check and queue a launch. given_dims: those of each operand."""
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         names = [f"{operand.name}_dims" for operand in self.signature.operands[:-1]]
         most = self.request.max_num_dims or 0
-        dims = [as_dims(each, name, most) for name, each in zip(names, given_dims, strict=True)]
+        dims = [as_dims(each, name, most) for name, each in zip(names, sizes, strict=True)]
         dst_dims = broadcast_dims(*dims, names=names)
-        given = enumerate(zip(operands, dims, strict=True))
-        operands = [self._operand(stream, place, value, each, self.convert) for place, (value, each) in given]
+        (*operands, dst), places = buffers, range(len(dims))
+        operands = [self._operand(stream, k, operands[k], dims[k], self.convert) for k in places]
         counts = [math.prod(each) for each in (*dims, dst_dims)]
         strides = [broadcast_strides(each, len(dst_dims)) for each in dims]
         self._launch(stream, (*operands, dst), counts, dst_dims, (contiguous_strides(dst_dims), *strides))
@@ -67,9 +65,9 @@ class _Op(StructuredPrimitive):
 class _OneToOne(_Op):
     signature = signatures.ELEMENTWISE_UNARY
 
-    def Launch(self, stream: Any, src: Any, dst: Any, count: int) -> None:
-        count = as_size(count, "count")
-        self._launch(stream, (src, dst), (count, count), (count,), ((1,), (1,)))
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        count = as_size(sizes[0], "count")
+        self._launch(stream, buffers, (count, count), (count,), ((1,), (1,)))
 
 
 class StructuredElementwiseUnary(_OneToOne, contracts.ElementwiseUnary):
@@ -86,6 +84,3 @@ class StructuredBroadcastUnary(StridedPrimitive, _Op, contracts.BroadcastElement
 
 class StructuredBroadcastBinary(BroadcastPrimitive, _Op, contracts.BroadcastElementwiseBinary):
     signature, convert = signatures.BROADCAST_ELEMENTWISE_BINARY, staticmethod(convert_scalar)
-
-    def Launch(self, stream: Any, src0_dims: Any, src0: Any, src1_dims: Any, src1: Any, dst: Any) -> None:
-        self._launch_broadcast(stream, (src0_dims, src1_dims), (src0, src1), dst)

@@ -9,7 +9,6 @@ from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.gather_view import as_gather_sizes
 from ep.common.primitive.permute_shape import as_permute_shape
-from ep.common.primitive.sized_launches import BatchGatherLaunch, GatherLaunch
 from ep.common.primitive.strides import contiguous_strides
 from ep.common.scalar import convert_value
 from ep.common.stored_types import unit_of
@@ -37,21 +36,20 @@ class StructuredExpand(StridedPrimitive, _Move, contracts.Expand):
 class StructuredFill(_Move, contracts.Fill):
     signature = signatures.FILL
 
-    def Launch(self, stream: Any, dst: Any, value: Any, count: int) -> None:
-        count, number = as_size(count, "count"), self._constant(stream, value, self._types[0], "value")
-        (dst,) = self._read(stream, (dst,), (count,))
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        count, number = as_size(sizes[0], "count"), self._constant(stream, numbers[0], self._types[0], "value")
+        (dst,) = self._read(stream, buffers, (count,))
         self._compute(stream, (dst, number), (count,), ((1,), (0,)))
 
 
 class StructuredPermute(_Move, contracts.Permute):
     signature = signatures.PERMUTE
 
-    def Launch(
-        self, stream: Any, data_type: Any, src_dims: Any, src: Any, permutation: Sequence[int], dst: Any
-    ) -> None:
-        types = (as_data_type(data_type, "data_type"),) * 2
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *data_types: Any) -> None:
+        types = (as_data_type(data_types[0], "data_type"),) * 2
+        src_dims, permutation = sizes
         shape = as_permute_shape(src_dims, permutation, self.request.max_num_dims)
-        src, dst = self._read(stream, (src, dst), (shape.num_elements(),) * 2, types=types)
+        src, dst = self._read(stream, buffers, (shape.num_elements(),) * 2, types=types)
         strides = contiguous_strides(shape.src_dims)
         dims, strides = (tuple(each[axis] for axis in shape.permutation) for each in (shape.src_dims, strides))
         walk = dims, (contiguous_strides(dims), strides)
@@ -66,9 +64,6 @@ class StructuredWhere(BroadcastPrimitive, contracts.Where):
         condition, unit = map(unit_of, dtypes)
         return structure_of(None, [condition, unit, unit], unit)
 
-    def Launch(self, stream: Any, cond_dims: Any, cond: Any, x_dims: Any, x: Any, y_dims: Any, y: Any, z: Any) -> None:
-        self._launch_broadcast(stream, (cond_dims, x_dims, y_dims), (cond, x, y), z)
-
 
 class _Gather(StructuredPrimitive):
     signature = signatures.BATCH_GATHER
@@ -78,7 +73,7 @@ class _Gather(StructuredPrimitive):
         unit = unit_of(dtypes[0])
         return structure_of(ChoiceOp.kRow, [unit, dtypes[1]], unit)
 
-    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         checked = batch, outer, gather, inner, num, offset = as_gather_sizes(*sizes)
         strides = (outer * gather * inner, gather * inner, 0, 1), (num, 0, 1, 0)
         dims, counts = (batch, outer, num, inner), self.signature.counts(checked[:-1])
@@ -86,9 +81,9 @@ class _Gather(StructuredPrimitive):
         self._launch(stream, buffers, counts, *walk)
 
 
-class StructuredGather(_Gather, GatherLaunch, contracts.Gather):
+class StructuredGather(_Gather, contracts.Gather):
     """Gather by a map that chooses rows."""
 
 
-class StructuredBatchGather(_Gather, BatchGatherLaunch, contracts.BatchGather):
+class StructuredBatchGather(_Gather, contracts.BatchGather):
     """BatchGather by a map that chooses rows."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 from ep.common.checks import as_dims, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.product import broadcast_product
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something
-from ep.common.primitive.sized_launches import SoftmaxLaunch
 from ep.common.primitive.strides import contiguous_strides
 from ep.common.scalar import convert_value
 from ep.common.structured.primitive import StructuredPrimitive, structure_of
@@ -35,19 +35,20 @@ class StructuredReduce(StructuredPrimitive, contracts.Reduce):
     def _data_types(self, request: Request) -> Sequence[DataType | None]:
         return self._structure.sources[0], self._structure.steps[0].data_type
 
-    def Launch(self, stream: Any, src_dims: Any, src: Any, axes: Any, dst: Any) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         op: Any = self.request.op
-        shape = as_reduce_shape(src_dims, axes, self.request.max_num_dims)
+        (src_dims, axes), most = sizes, self.request.max_num_dims
+        shape = as_reduce_shape(src_dims, axes, most)
         check_reduces_something(op, shape)
         dims, strides = shape.src_dims, contiguous_strides(shape.src_dims)
         along = [axis % len(dims) for axis in shape.axes]
         others = [axis for axis in range(len(dims)) if axis not in along]
         kept, rows = ([[each[axis] for axis in axes] for each in (dims, strides)] for axes in (others, along))
         walks = kept[0], (contiguous_strides(kept[0]), kept[1]), rows[0], ([0] * len(along), rows[1])
-        self._launch(stream, (src, dst), shape.counts(), *walks)
+        self._launch(stream, buffers, shape.counts(), *walks)
 
 
-class _Softmax(SoftmaxLaunch, StructuredPrimitive):
+class _Softmax(StructuredPrimitive):
     """A RowOp on contiguous rows."""
 
     signature = signatures.SOFTMAX
@@ -57,7 +58,7 @@ class _Softmax(SoftmaxLaunch, StructuredPrimitive):
     def structure(cls, op: Any, dtypes: Sequence[DataType], attributes: tuple[float, ...] = ()) -> Structure:
         return structure_of(cls.op, dtypes, dtypes[0])
 
-    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         rows, cols = as_size(sizes[0], "rows"), as_size(sizes[1], "cols")
         counts, strides = self.signature.counts((rows, cols)), [(cols,)] * 2
         self._launch(stream, buffers, counts, (rows,), strides, (cols,), [(1,)] * 2)
@@ -78,15 +79,14 @@ class StructuredBroadcastMatmul(StructuredPrimitive, contracts.BroadcastMatmul):
     def structure(cls, op: Any, dtypes: Sequence[DataType], attributes: tuple[float, ...] = ()) -> Structure:
         return _product(dtypes[0], 5)
 
-    def Launch(
-        self, stream: Any, alpha: Any, a_dims: Any, a: Any, b_dims: Any, b: Any, beta: Any, c_dims: Any, c: Any
-    ) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
         (data_type,), most = self.request.dtypes or (), self.request.max_num_dims or 0
+        a_dims, b_dims, c_dims = sizes
         dims = as_dims(a_dims, "a_dims", most), as_dims(b_dims, "b_dims", most), as_dims(c_dims, "c_dims", most)
         turned = [self.request.options[name] is BlasTransposeType.T for name in ("transpose_a", "transpose_b")]
         m, n, k, batches, terms = broadcast_product(*dims, *turned)
-        alpha, beta = convert_value(alpha, data_type, "alpha"), convert_value(beta, data_type, "beta")
-        a, b, c = self._read(stream, (a, b, c), [math.prod(each) for each in dims])
+        alpha, beta = map(convert_value, numbers, repeat(data_type), ("alpha", "beta"))
+        a, b, c = self._read(stream, buffers, [math.prod(each) for each in dims])
         (a_row, a_column), (b_row, b_column) = (1, m) if turned[0] else (k, 1), (1, k) if turned[1] else (n, 1)
         results, row_dims = (*batches.dims, m, n), (*terms.dims, k if alpha != 0 else 0)
         of_c, along_c, of_number = contiguous_strides(results), (0,) * len(row_dims), (0,) * len(results)

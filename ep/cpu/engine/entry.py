@@ -223,7 +223,7 @@ def install_entering() -> None:
 
 
 def install_launching(of: type[Any]) -> None:
-    """Replace each Launch of a class that `launched` has marked by a compiled method, which recordings do not need."""
+    """Replace each Launch of a class that `launched` returned by a compiled method, which recordings do not need."""
     for one in of.__mro__:
         forward = getattr(one.__dict__.get("Launch"), "forward", None)
         if forward is not None:

@@ -36,7 +36,7 @@ class Forward:
 
 
 def launched(written: F) -> F:
-    """Mark a Launch that compiled code replaces, as soon as there is any.
+    """Return a Launch that compiled code replaces, as soon as there is any.
 
     The Python function runs the launches in which compiled code finds something unexpected. Its arguments are found in
     the signature by their names (`engine/form.py`).

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ep.common.checks import as_buffers, as_size
@@ -11,13 +10,11 @@ from ep.common.primitive.keys import ADD
 from ep.common.primitive.signature import Signature, reads
 from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.add import Add, AddFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 @implements(AddFactory, on=DeviceType.kCPU, keys=ADD)
@@ -38,8 +35,8 @@ class AddImpl(CpuPrimitive, Add):
 
         compile_streaming(self._state, lambda: add_kernel(self._types[0], streaming=True))
 
-    @launched
-    def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        (count,), (srcs, dst) = sizes, buffers
         given = tuple(srcs) if type(srcs) is list else srcs  # another thread could change a list during the launch
         check_stream(stream)
         srcs, size = as_buffers(given, "srcs"), as_size(count, "count")

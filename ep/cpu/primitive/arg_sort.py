@@ -7,31 +7,16 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ARG_SORT
 from ep.common.primitive.sort_keys import as_sort_sizes
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.reduce.sort_plan import SortPlan
 from ep.cpu.primitive.sort_primitive import SortPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.arg_sort import ArgSort, ArgSortFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 @implements(ArgSortFactory, on=DeviceType.kCPU, keys=ARG_SORT)
 class ArgSortImpl(SortPrimitive, ArgSort):
     signature = signatures.ARG_SORT
-
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        outer_dim_size: int,
-        sort_dim_size: int,
-        inner_dim_size: int,
-        num_places: int,
-        x: Any,
-        places: Any,
-    ) -> None:
-        self._launch_by_dims(stream, (outer_dim_size, sort_dim_size, inner_dim_size, num_places), (x, places))
 
     def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         sizes = as_sort_sizes(*dims)

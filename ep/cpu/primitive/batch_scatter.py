@@ -7,7 +7,6 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BATCH_SCATTER
 from ep.common.primitive.segment_sizes import as_segment_sizes
-from ep.common.primitive.sized_launches import BatchScatterLaunch
 from ep.cpu.engine.form import Launcher
 from ep.cpu.engine.reduce.state import SegmentState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -18,7 +17,7 @@ from ep.include.primitive.scatter_op import COMBINED_BY
 
 
 @implements(BatchScatterFactory, on=DeviceType.kCPU, keys=BATCH_SCATTER)
-class BatchScatterImpl(CpuPrimitive, BatchScatterLaunch, BatchScatter):
+class BatchScatterImpl(CpuPrimitive, BatchScatter):
     signature, state_record = signatures.BATCH_SCATTER, SegmentState
 
     def _compile(self) -> Launcher:

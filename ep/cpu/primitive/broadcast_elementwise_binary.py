@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_BINARY
 from ep.common.scalar import convert_scalar
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.run_writer import run_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.include.device_type import DeviceType
@@ -19,7 +15,6 @@ from ep.include.primitive.broadcast_elementwise_binary import (
 )
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.stream import Stream
 
 
 @implements(BroadcastElementwiseBinaryFactory, on=DeviceType.kCPU, keys=BROADCAST_ELEMENTWISE_BINARY)
@@ -45,9 +40,3 @@ class BroadcastElementwiseBinaryImpl(BroadcastPrimitive, BroadcastElementwiseBin
         from ep.cpu.kernels.elementwise import set_streaming
 
         set_streaming(self.request, self._state)
-
-    @launched
-    def Launch(
-        self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
-    ) -> None:
-        self._launch_broadcast(stream, (src0_dims, src1_dims), (src0, src1), dst)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
@@ -12,7 +11,6 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import MATMUL
 from ep.common.primitive.product import broadcast_product
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.product.plan import ProductPlan
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.cpu.primitive.product_primitive import ProductPrimitive
@@ -20,7 +18,6 @@ from ep.cpu.primitive.windows_primitive import WindowsPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 _DIMS = "a_dims", "b_dims", "c_dims"
 
@@ -34,21 +31,10 @@ class BroadcastMatmulImpl(WindowsPrimitive, PlannedPrimitive, BroadcastMatmul):
 
         return broadcast_matmul_launcher(self._state, self.request)
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        alpha: Any,
-        a_dims: Sequence[int],
-        a: Any,
-        b_dims: Sequence[int],
-        b: Any,
-        beta: Any,
-        c_dims: Sequence[int],
-        c: Any,
-    ) -> None:
-        arrays, given = self._arrays(alpha, beta), (alpha, a_dims, b_dims, beta, c_dims)
-        self._launch_by_dims(stream, (a_dims, b_dims, c_dims), (a, b, c, *arrays), given=given, arrays=arrays)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        (alpha, beta), (a_dims, b_dims, c_dims), arrays = numbers, sizes, self._arrays(*numbers)
+        given = alpha, a_dims, b_dims, beta, c_dims
+        self._launch_by_dims(stream, sizes, (*buffers, *arrays), given=given, arrays=arrays)
 
     def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         each = tuple(map(as_dims, dims, _DIMS, repeat(self.request.max_num_dims or 0)))

@@ -25,17 +25,16 @@ class BroadcastPrimitive(PlannedPrimitive):
         super().__init__(request)
         self._dims_names = tuple(f"{operand}_dims" for operand in self.number_operands)
 
-    def _launch_broadcast(self, stream: Any, dims: tuple[Any, ...], srcs: tuple[Any, ...], dst: Any) -> None:
-        """Do a launch that compiled code has refused."""
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
         given: list[Any] = []
-        arrays, buffers = [], [*srcs, dst]
-        for place, each in enumerate(dims):
-            array = self._array_of(place, srcs[place]) if each is NO_DIMS else None
-            given += (each, np.ndarray if array is None else srcs[place])
+        arrays, operands = [], [*buffers]
+        for place, each in enumerate(sizes):
+            array = self._array_of(place, operands[place]) if each is NO_DIMS else None
+            given += (each, np.ndarray if array is None else operands[place])
             arrays.append(array)
             if array is not None:
-                buffers[place] = array
-        self._launch_by_dims(stream, dims, tuple(buffers), given=tuple(given), arrays=tuple(arrays))
+                operands[place] = array
+        self._launch_by_dims(stream, sizes, tuple(operands), given=tuple(given), arrays=tuple(arrays))
 
     def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         names, most = self._dims_names, self.request.max_num_dims or 0

@@ -14,7 +14,6 @@ from ep.common.compiling import compiling
 from ep.common.native.object_layout import data_address
 from ep.common.numbers import Numbers
 from ep.common.primitive.signature import Signature
-from ep.common.primitive.sized_launches import SizedLaunch
 from ep.common.scalar import convert_value, is_scalar
 from ep.cpu.device.buffers import check_stream, read_buffer
 from ep.cpu.device.stream import CpuStream, RecordingStream
@@ -56,13 +55,8 @@ class CpuPrimitive(Launchable, Primitive):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if issubclass(cls, SizedLaunch) and cls._written is None:
-            cls.Launch = launched(cls.Launch)  # type: ignore[method-assign]
-        forward = getattr(cls.__dict__.get("Launch"), "forward", None)
-        if forward is not None:
-            if cls._written is not None:  # one form per class of primitives describes the arguments of its only Launch
-                raise TypeError(f"{cls.__qualname__}.Launch is marked as `launched`, and so is that of a base class")
-            cls._written = staticmethod(forward.written)
+        if cls._written is None and cls._inherits_launch():
+            cls._written, cls.Launch = staticmethod(cls.Launch), launched(cls.Launch)  # type: ignore[method-assign]
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)
@@ -167,10 +161,14 @@ class CpuPrimitive(Launchable, Primitive):
         """Return whether compiled code did a launch that Python has not checked; other arguments: as for `_enter`."""
         return type(stream) is CpuStream and not self._enter(plan, *args)
 
-    def _launch_sized(self, stream: Any, numbers: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
-        """Do a launch without a plan. numbers: the sizes and other integers of the signature, as given."""
-        if not self._entered(stream, None, *numbers, *buffers):
-            self._launch_numbers(stream, self._checked_numbers(*numbers), buffers)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        """Do a launch without a plan, which compiled code has refused or not received."""
+        if self.number_operands:
+            arrays = self._arrays(*numbers)
+            self._remember(numbers, None, arrays)
+            buffers = *buffers, *arrays
+        if not self._entered(stream, None, *sizes, *buffers):
+            self._launch_numbers(stream, self._checked_numbers(*sizes), buffers)
 
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
         """Return the checked sizes and other integers of a launch: here all are sizes."""
@@ -234,6 +232,9 @@ class PlannedPrimitive(CpuPrimitive):
     def __init__(self, request: Request) -> None:
         super().__init__(request)
         self._plans = BoundedCache()
+
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *data_types: Any) -> None:
+        self._launch_by_dims(stream, sizes, buffers, data_types)
 
     def _launch_by_dims(
         self,

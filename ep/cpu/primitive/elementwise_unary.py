@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import ELEMENTWISE_UNARY
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.elementwise_unary import ElementwiseUnary, ElementwiseUnaryFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 class CpuUnary(CpuPrimitive):
@@ -31,10 +27,6 @@ class CpuUnary(CpuPrimitive):
         from ep.cpu.kernels.elementwise import set_streaming
 
         set_streaming(self.request, self._state)
-
-    @launched
-    def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_sized(stream, (count,), (src, dst))
 
 
 @implements(ElementwiseUnaryFactory, on=DeviceType.kCPU, keys=ELEMENTWISE_UNARY)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX
-from ep.common.primitive.sized_launches import SoftmaxLaunch
 from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -12,5 +11,5 @@ from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory
 
 
 @implements(LogSoftmaxFactory, on=DeviceType.kCPU, keys=LOG_SOFTMAX)
-class LogSoftmaxImpl(SoftmaxPrimitive, SoftmaxLaunch, LogSoftmax):
+class LogSoftmaxImpl(SoftmaxPrimitive, LogSoftmax):
     signature = signatures.SOFTMAX

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MEMCPY
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory
-from ep.include.stream import Stream
 
 
 @implements(MemcpyFactory, on=DeviceType.kCPU, keys=MEMCPY)
@@ -23,7 +19,3 @@ class MemcpyImpl(CpuPrimitive, Memcpy):
         from ep.cpu.engine.move.entry import copy_launcher
 
         return copy_launcher(self._state)
-
-    @launched
-    def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
-        self._launch_sized(stream, (count,), (dst, src))

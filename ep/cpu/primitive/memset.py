@@ -8,12 +8,10 @@ from ep.common.checks import as_byte, as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import MEMSET
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memset import Memset, MemsetFactory
-from ep.include.stream import Stream
 
 
 @implements(MemsetFactory, on=DeviceType.kCPU, keys=MEMSET)
@@ -28,7 +26,3 @@ class MemsetImpl(CpuPrimitive, Memset):
     def _checked_numbers(self, *numbers: Any) -> tuple[int, ...]:
         count, value = numbers
         return as_size(count, "count"), as_byte(value, "value")
-
-    @launched
-    def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
-        self._launch_sized(stream, (count, value), (dst,))

@@ -9,14 +9,12 @@ from ep.common.primitive import signatures
 from ep.common.primitive.class_range import as_class_range
 from ep.common.primitive.keys import ONE_HOT
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.class_plan import ClassPlan
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
-from ep.include.stream import Stream
 
 
 @implements(OneHotFactory, on=DeviceType.kCPU, keys=ONE_HOT)
@@ -37,21 +35,9 @@ class OneHotImpl(PlannedPrimitive, OneHot):
         indices, out, *_ = self._types
         compile_streaming(self._state, lambda: one_hot_kernel(indices, out.itemsize, streaming=True))
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        indices: Any,
-        out: Any,
-        on_value: Any,
-        off_value: Any,
-        num_indices: int,
-        lower_bound: int,
-        upper_bound: int,
-    ) -> None:
-        arrays, dims = self._arrays(on_value, off_value), (num_indices, lower_bound, upper_bound)
-        given = (on_value, off_value, *dims)
-        self._launch_by_dims(stream, dims, (indices, out, *arrays), given=given, arrays=arrays)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        arrays = self._arrays(*numbers)
+        self._launch_by_dims(stream, sizes, (*buffers, *arrays), given=(*numbers, *sizes), arrays=arrays)
 
     def _launch_dims(self, stream: Any, dims: Any, buffers: Any, data_type: Any = None) -> None:
         num_indices, (first, depth) = dims[0], as_class_range(*dims[1:])

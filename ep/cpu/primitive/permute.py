@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
@@ -10,15 +9,13 @@ from ep.common.primitive.keys import PERMUTE
 from ep.common.primitive.movement import MAX_UNIT
 from ep.common.primitive.permute_shape import as_permute_shape
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.plan import move_plan
 from ep.cpu.engine.move.run_writer import run_writers, transposing_writers
 from ep.cpu.primitive.cpu_primitive import PlannedPrimitive
-from ep.include.data_type import DTypeLike, as_data_type
+from ep.include.data_type import as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.permute import Permute, PermuteFactory
-from ep.include.stream import Stream
 
 
 @implements(PermuteFactory, on=DeviceType.kCPU, keys=PERMUTE)
@@ -33,18 +30,6 @@ class PermuteImpl(PlannedPrimitive, Permute):
     def _compile_variants(self) -> None:
         super()._compile_variants()
         self._compile_writers(run_writers(1, MAX_UNIT) + transposing_writers(1, MAX_UNIT))
-
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        data_type: DTypeLike,
-        src_dims: Sequence[int],
-        src: Any,
-        permutation: Sequence[int],
-        dst: Any,
-    ) -> None:
-        self._launch_by_dims(stream, (src_dims, permutation), (src, dst), (data_type,))
 
     def _launch_dims(self, stream: Any, dims: tuple[Any, Any], buffers: Any, data_type: Any = None) -> None:
         shape, of_type = as_permute_shape(*dims, self.request.max_num_dims), as_data_type(data_type, "data_type")

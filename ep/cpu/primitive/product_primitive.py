@@ -56,14 +56,6 @@ class MatmulPrimitive(ProductPrimitive):
 
         return matmul_launcher(self._state, self.request)
 
-    def _launch_product(
-        self, stream: Any, sizes: tuple[Any, ...], alpha: Any, a: Any, b: Any, beta: Any, c: Any
-    ) -> None:
-        """Do a launch that compiled code has refused. sizes: those of the signature, as given."""
-        arrays = self._arrays(alpha, beta)
-        self._remember((alpha, beta), None, arrays)
-        self._launch_sized(stream, sizes, (a, b, c, *arrays))
-
     def _launch_numbers(self, stream: Any, numbers: tuple[int, ...], buffers: Sequence[Any]) -> None:
         batch_size, m, n, k = numbers
         if k == 0 and batch_size and m and n:  # beta * c, as for an alpha of 0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import REDUCE
 from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_something, of_nothing
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.engine.reduce.plan import reduce_plan
 from ep.cpu.engine.reduce.state import ReduceState
@@ -18,7 +16,6 @@ from ep.include.primitive.implements import implements
 from ep.include.primitive.op_table import REDUCTIONS
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce import ReduceFactory
-from ep.include.stream import Stream
 
 
 @implements(ReduceFactory, on=DeviceType.kCPU, keys=REDUCE)
@@ -31,10 +28,6 @@ class ReduceImpl(ReducePrimitive):
 
     def _data_types(self, request: Request) -> Any:
         return self.data_type, REDUCTIONS[self.op].result_type(self.data_type)
-
-    @launched
-    def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
-        self._launch_by_dims(stream, (src_dims, axes), (src, dst))
 
     def _launch_dims(self, stream: Any, dims: tuple[Any, Any], buffers: Any, data_type: Any = None) -> None:
         shape = as_reduce_shape(*dims, self.request.max_num_dims)

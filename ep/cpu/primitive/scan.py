@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SCAN
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.scan import Scan, ScanFactory
-from ep.include.stream import Stream
 
 
 @implements(ScanFactory, on=DeviceType.kCPU, keys=SCAN)
@@ -24,9 +20,3 @@ class ScanImpl(CpuPrimitive, Scan):
 
         (data_type,) = self.request.dtypes or ()
         return scan_launcher(self._state, self.request.op, data_type)  # type: ignore[arg-type]
-
-    @launched
-    def Launch(
-        self, stream: Stream, outer_dim_size: int, scan_dim_size: int, inner_dim_size: int, src: Any, dst: Any
-    ) -> None:
-        self._launch_sized(stream, (outer_dim_size, scan_dim_size, inner_dim_size), (src, dst))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX
-from ep.common.primitive.sized_launches import SoftmaxLaunch
 from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -12,5 +11,5 @@ from ep.include.primitive.softmax import Softmax, SoftmaxFactory
 
 
 @implements(SoftmaxFactory, on=DeviceType.kCPU, keys=SOFTMAX)
-class SoftmaxImpl(SoftmaxPrimitive, SoftmaxLaunch, Softmax):
+class SoftmaxImpl(SoftmaxPrimitive, Softmax):
     signature = signatures.SOFTMAX

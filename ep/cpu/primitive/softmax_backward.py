@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import SOFTMAX_BACKWARD
-from ep.common.primitive.sized_launches import SoftmaxBackwardLaunch
 from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -12,5 +11,5 @@ from ep.include.primitive.softmax_backward import SoftmaxBackward, SoftmaxBackwa
 
 
 @implements(SoftmaxBackwardFactory, on=DeviceType.kCPU, keys=SOFTMAX_BACKWARD)
-class SoftmaxBackwardImpl(SoftmaxPrimitive, SoftmaxBackwardLaunch, SoftmaxBackward):
+class SoftmaxBackwardImpl(SoftmaxPrimitive, SoftmaxBackward):
     signature = signatures.SOFTMAX_BACKWARD

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ep.common.primitive.expand_shape import ExpandShape, as_expand_shape
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.loop_nest import LoopNest
 from ep.cpu.primitive.cpu_primitive import NO_DIMS, PlannedPrimitive
-from ep.include.stream import Stream
 
 
 class StridedPrimitive(PlannedPrimitive):
@@ -25,25 +22,15 @@ class StridedPrimitive(PlannedPrimitive):
     def _plan(self, shape: ExpandShape, counts: tuple[int, int]) -> LoopNest:
         """Return the plan of launches with these dims and strides. counts: those of the shape."""
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        src_dims: Sequence[int],
-        src: Any,
-        dst_dims: Sequence[int],
-        dst: Any,
-        src_strides: Sequence[int] | None = None,
-        dst_strides: Sequence[int] | None = None,
-    ) -> None:
-        dims = src_dims, dst_dims, src_strides, dst_strides
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
         if not self.number_operands:
-            self._launch_by_dims(stream, dims, (src, dst))
+            self._launch_by_dims(stream, sizes, buffers)
             return
+        (src, dst), (src_dims, *others) = buffers, sizes
         array = self._array_of(0, src) if src_dims is NO_DIMS else None
-        given = src_dims, np.ndarray if array is None else src, dst_dims, src_strides, dst_strides
+        given = src_dims, np.ndarray if array is None else src, *others
         src = src if array is None else array
-        self._launch_by_dims(stream, dims, (src, dst), given=given, arrays=(array,))
+        self._launch_by_dims(stream, sizes, (src, dst), given=given, arrays=(array,))
 
     def _launch_dims(self, stream: Any, dims: tuple[Any, Any, Any, Any], buffers: Any, data_type: Any = None) -> None:
         src, dst = buffers

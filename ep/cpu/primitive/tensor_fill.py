@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.map.state import MapState
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
 from ep.cpu.shared.context import LATER
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
-from ep.include.stream import Stream
 
 
 class CpuFill(CpuPrimitive):
@@ -40,7 +36,3 @@ class CpuFill(CpuPrimitive):
 @implements(TensorFillFactory, on=DeviceType.kCPU, keys=TENSOR_FILL)
 class TensorFillImpl(CpuFill, TensorFill):
     signature = signatures.TENSOR_FILL
-
-    @launched
-    def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_sized(stream, (count,), (src, dst))

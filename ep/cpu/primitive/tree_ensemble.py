@@ -7,7 +7,6 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TREE_ENSEMBLE
-from ep.common.primitive.sized_launches import TreeEnsembleLaunch
 from ep.common.primitive.tree_nodes import as_tree_sizes
 from ep.cpu.engine.form import Launcher
 from ep.cpu.primitive.cpu_primitive import CpuPrimitive
@@ -19,7 +18,7 @@ from ep.include.primitive.tree_ensemble import TreeEnsemble, TreeEnsembleFactory
 
 
 @implements(TreeEnsembleFactory, on=DeviceType.kCPU, keys=TREE_ENSEMBLE)
-class TreeEnsembleImpl(CpuPrimitive, TreeEnsembleLaunch, TreeEnsemble):
+class TreeEnsembleImpl(CpuPrimitive, TreeEnsemble):
     signature = signatures.TREE_ENSEMBLE
 
     def _data_types(self, request: Request) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ep.common.primitive.keys import UNSORTED_SEGMENT_SUM
-from ep.common.primitive.sized_launches import SegmentSumLaunch
 from ep.cpu.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
@@ -11,5 +10,5 @@ from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, Unsort
 
 
 @implements(UnsortedSegmentSumFactory, on=DeviceType.kCPU, keys=UNSORTED_SEGMENT_SUM)
-class UnsortedSegmentSumImpl(SegmentPrimitive, SegmentSumLaunch, UnsortedSegmentSum):
+class UnsortedSegmentSumImpl(SegmentPrimitive, UnsortedSegmentSum):
     pass

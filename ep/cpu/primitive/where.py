@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
 from ep.cpu.engine.form import Launcher
-from ep.cpu.engine.launchable import launched
 from ep.cpu.engine.move.run_writer import run_writers
 from ep.cpu.primitive.broadcast_primitive import BroadcastPrimitive
 from ep.cpu.shared.context import LATER
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.where import Where, WhereFactory
-from ep.include.stream import Stream
 
 
 @implements(WhereFactory, on=DeviceType.kCPU, keys=WHERE)
@@ -44,17 +39,3 @@ class WhereImpl(BroadcastPrimitive, Where):
         super()._compile_variants()
         sizes = {each.itemsize for each in self._types}
         self._compile_writers([writer for size in sizes for writer in run_writers(size, size)])
-
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        cond_dims: Sequence[int],
-        cond: Any,
-        x_dims: Sequence[int],
-        x: Any,
-        y_dims: Sequence[int],
-        y: Any,
-        z: Any,
-    ) -> None:
-        self._launch_broadcast(stream, (cond_dims, x_dims, y_dims), (cond, x, y), z)

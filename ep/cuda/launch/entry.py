@@ -242,7 +242,7 @@ def _method(primitive: LaunchedObject, args: Int64, num_args: int, names: TupleO
 
 
 def install(of: type[Any], forward: Any) -> None:
-    """Replace the Launch of a class, which `launched` has marked, by a compiled method."""
+    """Replace the Launch of a class, which `launched` returned, by a compiled method."""
     if forward.to is forward.python:
         method = python_method(of, "Launch", _compiled(), doc_of_method("Launch", forward.written))
         of.Launch = method

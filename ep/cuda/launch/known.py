@@ -15,7 +15,6 @@ from ep.common.compiling import compiling
 from ep.common.lazy import once
 from ep.common.native.object_layout import why_unknown
 from ep.common.primitive.signature import Signature
-from ep.common.primitive.sized_launches import SizedLaunch
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
 from ep.cuda.launch.layout import PrimitiveWords, SharedWords
@@ -52,7 +51,7 @@ class Forward:
 
 
 def launched(written: F) -> F:
-    """Mark a Launch that compiled code replaces as soon as a launch is known.
+    """Return a Launch that compiled code replaces as soon as a launch is known.
 
     It must queue its work on its stream alone, and check its arrays by the signature of the primitive.
     """
@@ -79,18 +78,10 @@ class Launched:
     _seen: BoundedCache
     _words: np.ndarray[Any, Any]
     _forward: ClassVar[tuple[type[Any], Forward] | None] = None
-    """The class that has the marked Launch, and that Launch."""
+    """The class that has the Launch, and that Launch."""
 
     signature: ClassVar[Signature]
     request: Request
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
-        if issubclass(cls, SizedLaunch) and cls._forward is None:
-            cls.Launch = launched(cls.Launch)
-        forward = getattr(cls.__dict__.get("Launch"), "forward", None)
-        if forward is not None:
-            cls._forward = cls, forward
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         made = super().__new__(cls)

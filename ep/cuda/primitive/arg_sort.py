@@ -10,14 +10,12 @@ from ep.common.primitive.sort_keys import as_sort_sizes, key_words
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.reduce.arg_sort_plan import ArgSortVariant, Task, arg_sort_plan, arg_sort_steps
 from ep.cuda.engine.reduce.segment_plan import StepVariant
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.arg_sort import ArgSort, ArgSortFactory
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.stream import Stream
 
 
 @implements(ArgSortFactory, on=DeviceType.kCUDA, keys=ARG_SORT)
@@ -41,20 +39,9 @@ class ArgSortImpl(CudaPrimitive, ArgSort):
     def _usual_variant(self) -> ArgSortVariant:
         return ArgSortVariant(Task.FIND)
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        outer_dim_size: int,
-        sort_dim_size: int,
-        inner_dim_size: int,
-        num_places: int,
-        x: Any,
-        places: Any,
-    ) -> None:
-        stream = check_stream(stream)
-        sizes = as_sort_sizes(outer_dim_size, sort_dim_size, inner_dim_size, num_places)
-        x, places = self._read(stream, (x, places), self.signature.counts(sizes))
-        if all(sizes):
-            plan, given = arg_sort_plan(self._types[0].itemsize, sizes), (self._key_words, x, places)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        stream, checked = check_stream(stream), as_sort_sizes(*sizes)
+        x, places = self._read(stream, buffers, self.signature.counts(checked))
+        if all(checked):
+            plan, given = arg_sort_plan(self._types[0].itemsize, checked), (self._key_words, x, places)
             self._queue_steps(stream, plan.arrays[-1], lambda memory: arg_sort_steps(plan, *given, memory))

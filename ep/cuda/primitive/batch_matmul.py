@@ -13,7 +13,6 @@ from ep.cuda.primitive.product_primitive import ProductPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_matmul import BatchMatmul, BatchMatmulFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 class CudaMatmul(ProductPrimitive):
@@ -21,13 +20,11 @@ class CudaMatmul(ProductPrimitive):
 
     signature = signatures.BATCH_MATMUL
 
-    def _launch_sizes(
-        self, stream: Stream, sizes: tuple[int, int, int, int], alpha: Any, a: Any, b: Any, beta: Any, c: Any
-    ) -> None:
-        """sizes: batch_size, m, n and k, checked."""
-        numbers = self._number(alpha, "alpha"), self._number(beta, "beta")
-        product, counts = self._products.get(sizes) or self._products.keep(sizes, lambda: self._product(*sizes))
-        self._launch(check_stream(stream), product, *numbers, (a, b, c), counts)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        checked: Any = tuple(map(as_size, sizes, self.signature.sizes))
+        alpha, beta = map(self._number, numbers, ("alpha", "beta"))
+        product, counts = self._products.get(checked) or self._products.keep(checked, lambda: self._product(*checked))
+        self._launch(check_stream(stream), product, alpha, beta, buffers, counts)
 
     def _product(self, batch_size: int, m: int, n: int, k: int) -> tuple[Product, tuple[int, ...]]:
         batches = Walk((batch_size,), (m * k,), (k * n,))
@@ -36,18 +33,4 @@ class CudaMatmul(ProductPrimitive):
 
 @implements(BatchMatmulFactory, on=DeviceType.kCUDA, keys=MATMUL)
 class BatchMatmulImpl(CudaMatmul, BatchMatmul):
-    def Launch(
-        self,
-        stream: Stream,
-        batch_size: int,
-        m: int,
-        n: int,
-        k: int,
-        alpha: Any,
-        a: Any,
-        b: Any,
-        beta: Any,
-        c: Any,
-    ) -> None:
-        sizes = as_size(batch_size, "batch_size"), as_size(m, "m"), as_size(n, "n"), as_size(k, "k")
-        self._launch_sizes(stream, sizes, alpha, a, b, beta, c)
+    pass

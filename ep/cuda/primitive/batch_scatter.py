@@ -6,7 +6,6 @@ from typing import Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BATCH_SCATTER
-from ep.common.primitive.sized_launches import BatchScatterLaunch
 from ep.cuda.engine.reduce.segment_plan import Folding
 from ep.cuda.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
@@ -17,7 +16,7 @@ from ep.include.primitive.scatter_op import COMBINED_BY
 
 
 @implements(BatchScatterFactory, on=DeviceType.kCUDA, keys=BATCH_SCATTER)
-class BatchScatterImpl(SegmentPrimitive, BatchScatterLaunch, BatchScatter):
+class BatchScatterImpl(SegmentPrimitive, BatchScatter):
     signature = signatures.BATCH_SCATTER
 
     def _folding_of(self, request: Request) -> Folding:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ep.common.primitive.keys import BATCH_UNSORTED_SEGMENT_SUM
-from ep.common.primitive.sized_launches import BatchSegmentSumLaunch
 from ep.cuda.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_unsorted_segment_sum import BatchUnsortedSegmentSum, BatchUnsortedSegmentSumFactory
@@ -11,5 +10,5 @@ from ep.include.primitive.implements import implements
 
 
 @implements(BatchUnsortedSegmentSumFactory, on=DeviceType.kCUDA, keys=BATCH_UNSORTED_SEGMENT_SUM)
-class BatchUnsortedSegmentSumImpl(SegmentPrimitive, BatchSegmentSumLaunch, BatchUnsortedSegmentSum):
+class BatchUnsortedSegmentSumImpl(SegmentPrimitive, BatchUnsortedSegmentSum):
     pass

@@ -8,8 +8,6 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import BROADCAST_ELEMENTWISE_UNARY
-from ep.common.primitive.sized_launches import StridedLaunch
-from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.plan import MapShape, strided_shape
 from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.include.device_type import DeviceType
@@ -18,12 +16,8 @@ from ep.include.primitive.implements import implements
 
 
 @implements(BroadcastElementwiseUnaryFactory, on=DeviceType.kCUDA, keys=BROADCAST_ELEMENTWISE_UNARY)
-class BroadcastElementwiseUnaryImpl(OpPrimitive, StridedLaunch, BroadcastElementwiseUnary):
+class BroadcastElementwiseUnaryImpl(OpPrimitive, BroadcastElementwiseUnary):
     signature = signatures.BROADCAST_ELEMENTWISE_UNARY
-
-    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
-        stream, shape = check_stream(stream), self._shape(*sizes)
-        self._launch(stream, shape, buffers)
 
     def _check(self, dims: tuple[Any, Any, Any, Any]) -> tuple[Hashable, MapShape]:
         given = as_expand_shape(*dims, self.request.max_num_dims)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from ep.common.checks import as_dims
@@ -15,28 +14,16 @@ from ep.cuda.primitive.product_primitive import ProductPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.broadcast_matmul import BroadcastMatmul, BroadcastMatmulFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 @implements(BroadcastMatmulFactory, on=DeviceType.kCUDA, keys=MATMUL)
 class BroadcastMatmulImpl(ProductPrimitive, BroadcastMatmul):
     signature = signatures.BROADCAST_MATMUL
 
-    def Launch(
-        self,
-        stream: Stream,
-        alpha: Any,
-        a_dims: Sequence[int],
-        a: Any,
-        b_dims: Sequence[int],
-        b: Any,
-        beta: Any,
-        c_dims: Sequence[int],
-        c: Any,
-    ) -> None:
-        numbers = self._number(alpha, "alpha"), self._number(beta, "beta")
-        product, counts = self._products.find(a_dims, b_dims, c_dims) or self._product(a_dims, b_dims, c_dims)
-        self._launch(check_stream(stream), product, *numbers, (a, b, c), counts)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        alpha, beta = map(self._number, numbers, ("alpha", "beta"))
+        product, counts = self._products.find(*sizes) or self._product(*sizes)
+        self._launch(check_stream(stream), product, alpha, beta, buffers, counts)
 
     def _product(self, a_dims: Any, b_dims: Any, c_dims: Any) -> tuple[Product, tuple[int, ...]]:
         most = self.request.max_num_dims or 0

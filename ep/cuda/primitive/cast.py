@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import CAST
-from ep.cuda.device.stream import check_stream
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.op_primitive import OpPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.cast import Cast, CastFactory
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.unary_op import UnaryOp
-from ep.include.stream import Stream
 
 
 @implements(CastFactory, on=DeviceType.kCUDA, keys=CAST)
@@ -23,7 +18,3 @@ class CastImpl(OpPrimitive, Cast):
 
     def __init__(self, request: Request) -> None:
         super().__init__(request, UnaryOp.kCast)
-
-    @launched
-    def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_flat(check_stream(stream), count, src, dst)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
@@ -12,13 +12,11 @@ from ep.common.primitive.keys import CONSTANT_PAD
 from ep.common.primitive.pad_shape import as_pad_shape
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.pad_plan import PadVariant, pad_plan, usual_pad
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.move_primitive import MovePrimitive, Shape
 from ep.include.device_type import DeviceType
 from ep.include.primitive.constant_pad import ConstantPad, ConstantPadFactory
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
-from ep.include.stream import Stream
 
 
 @implements(ConstantPadFactory, on=DeviceType.kCUDA, keys=CONSTANT_PAD)
@@ -40,20 +38,10 @@ class ConstantPadImpl(MovePrimitive, ConstantPad):
     def _check(self, dims: tuple[Any, Any, Any]) -> tuple[Hashable, Shape]:
         return (given := as_pad_shape(*dims)), Shape(given, given.counts(), partial(pad_plan, given))
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        src_dims: Sequence[int],
-        src: Any,
-        padding_before: Sequence[int],
-        padding_after: Sequence[int],
-        pad_val: Any,
-        dst: Any,
-    ) -> None:
-        stream, shape = check_stream(stream), self._shape(src_dims, padding_before, padding_after)
-        element = self._numbers.array(pad_val, "pad_val")
-        src, dst = self._read(stream, (src, dst), shape.counts)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        stream, shape = check_stream(stream), self._shape(*sizes)
+        element = self._numbers.array(numbers[0], "pad_val")
+        src, dst = self._read(stream, buffers, shape.counts)
         if shape.counts[1]:
             plan = shape.plan(element.itemsize, src, dst)
             words = plan.words(element.tobytes())

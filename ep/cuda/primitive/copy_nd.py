@@ -30,6 +30,7 @@ class CopyNdImpl(MovePrimitive, CopyNd):
         given = as_box_copy(*dims, self.request.max_num_dims)
         return given, Shape(given, given.counts(), lambda *key: move_plan(given.walk(), *key))
 
+    # whether boxes overlap follows from both addresses, so no launch is known by its sizes alone
     def Launch(
         self,
         stream: Stream,

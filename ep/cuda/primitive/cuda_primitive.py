@@ -12,7 +12,7 @@ from ep.cuda.arrays.launch_buffers import ARRAY_TYPES, reader
 from ep.cuda.compile.launch_config import Grid
 from ep.cuda.device.stream import CudaStream
 from ep.cuda.driver.current import driver
-from ep.cuda.launch.known import ArrayTypes, Launched
+from ep.cuda.launch.known import ArrayTypes, Launched, launched
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Primitive, Request
 
@@ -99,6 +99,12 @@ class CudaPrimitive(Launched, KernelPrimitive):
     """A primitive whose Launch checks its arguments by its signature."""
 
     signature: ClassVar[Signature]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if cls._forward is None and cls._inherits_launch():
+            cls.Launch = launched(cls.Launch)  # type: ignore[method-assign]
+            cls._forward = cls, cls.Launch.forward  # type: ignore[attr-defined]
 
     def __init__(self, request: Request) -> None:
         super().__init__(request)

@@ -10,7 +10,6 @@ from ep.common.primitive import signatures
 from ep.common.primitive.broadcast import StridedWalk
 from ep.common.primitive.expand_shape import as_expand_shape
 from ep.common.primitive.keys import EXPAND
-from ep.common.primitive.sized_launches import StridedLaunch
 from ep.cuda.compile.launch_config import PACK_BYTES
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.plan import MoveVariant, move_plan
@@ -21,7 +20,7 @@ from ep.include.primitive.implements import implements
 
 
 @implements(ExpandFactory, on=DeviceType.kCUDA, keys=EXPAND)
-class ExpandImpl(MovePrimitive, StridedLaunch, Expand):
+class ExpandImpl(MovePrimitive, Expand):
     signature = signatures.EXPAND
 
     def _usual_variant(self) -> MoveVariant:
@@ -33,7 +32,7 @@ class ExpandImpl(MovePrimitive, StridedLaunch, Expand):
         walk = given.walk() if counts[1] else StridedWalk((), (), ())
         return given.key, Shape(given, counts, partial(move_plan, walk), walk.src_strides == walk.dst_strides)
 
-    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         stream, shape = check_stream(stream), self._shape(*sizes)
         src, dst = self._read(stream, buffers, shape.counts, shape.in_place)
         if shape.counts[1]:

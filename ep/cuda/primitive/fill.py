@@ -9,24 +9,21 @@ from ep.common.primitive import signatures
 from ep.common.primitive.keys import FILL
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.access import Access
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.tensor_fill import CudaFill
 from ep.include.device_type import DeviceType
 from ep.include.primitive.fill import Fill, FillFactory
 from ep.include.primitive.implements import implements
-from ep.include.stream import Stream
 
 
 @implements(FillFactory, on=DeviceType.kCUDA, keys=FILL)
 class FillImpl(CudaFill, Fill):
     signature, access = signatures.FILL, Access.NUMBER
 
-    @launched
-    def Launch(self, stream: Stream, dst: Any, value: Any, count: int) -> None:
-        stream, count = check_stream(stream), as_size(count, "count")
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        stream, count = check_stream(stream), as_size(sizes[0], "count")
         (data_type,) = self._types
-        number = self._numbers[0].of(value, "value")
-        (address,) = self._read(stream, (dst,), (count,))
+        number = self._numbers[0].of(numbers[0], "value")
+        (address,) = self._read(stream, buffers, (count,))
         size = data_type.itemsize
         contents = number.contents[:size]
         if contents == contents[:1] * size:

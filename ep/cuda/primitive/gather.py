@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ep.common.primitive.keys import GATHER
-from ep.common.primitive.sized_launches import GatherLaunch
 from ep.cuda.primitive.gather_primitive import GatherPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.gather import Gather, GatherFactory
@@ -11,5 +10,5 @@ from ep.include.primitive.implements import implements
 
 
 @implements(GatherFactory, on=DeviceType.kCUDA, keys=GATHER)
-class GatherImpl(GatherPrimitive, GatherLaunch, Gather):
+class GatherImpl(GatherPrimitive, Gather):
     pass

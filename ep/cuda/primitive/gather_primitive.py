@@ -13,7 +13,6 @@ from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.gather_plan import GatherVariant, gather_plan
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.primitive.primitive import Request
-from ep.include.stream import Stream
 
 
 class GatherPrimitive(CudaPrimitive):
@@ -33,7 +32,7 @@ class GatherPrimitive(CudaPrimitive):
     def _usual_variant(self) -> GatherVariant:
         return GatherVariant(16, 32, False, True)
 
-    def _launch_sized(self, stream: Stream, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         stream = check_stream(stream)
         checked = as_gather_sizes(*sizes)
         counts = self._counts.get(checked) or self._counts.keep(checked, lambda: self.signature.counts(checked[:-1]))

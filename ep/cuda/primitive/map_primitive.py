@@ -12,7 +12,7 @@ from ep.common.scalar import convert_value, is_scalar
 from ep.cuda.arrays.launch_buffers import reader
 from ep.cuda.compile.kernel_words import flat
 from ep.cuda.compile.launch_config import pack_elements
-from ep.cuda.device.stream import CudaStream
+from ep.cuda.device.stream import CudaStream, check_stream
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.plan import MapShape, MapWords, flat_shape, map_plan
 from ep.cuda.primitive.number_words import Number, NumberWords
@@ -52,14 +52,13 @@ class MapPrimitive(PlannedPrimitive):
         return Variant(self.elements, (Access.SAME,) * (len(self.stored) - 1))
 
     def _check(self, dims: Any) -> tuple[Hashable, MapShape]:
-        """By default `dims` are a number of adjacent elements of each side, checked."""
-        (count,) = dims
-        return dims, flat_shape(count, len(self.stored) - 1)
+        """By default `dims` are a number of adjacent elements of each side."""
+        count = as_size(dims[0], "count")
+        return (count,), flat_shape(count, len(self.stored) - 1)
 
-    def _launch_flat(self, stream: CudaStream, count: Any, *buffers: Any) -> None:
-        """Launch over `count` adjacent elements of each side."""
-        known = self._shapes.get((count,)) if type(count) is int else None
-        self._launch(stream, known or self._shape(as_size(count, "count")), buffers)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        stream, shape = check_stream(stream), self._shape(*sizes)
+        self._launch(stream, shape, buffers)
 
     def _launch(self, stream: CudaStream, shape: MapShape, buffers: Sequence[Any]) -> None:
         """Check the buffers of a launch of `shape`, in the order of the signature, and queue it."""

@@ -15,7 +15,6 @@ from ep.include.errors import ArgumentValueError
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memcpy import Memcpy, MemcpyFactory, MemcpyKind
 from ep.include.primitive.primitive import Request
-from ep.include.stream import Stream
 
 _ON_HOST: Final[dict[MemcpyKind, dict[str, bool]]] = {
     MemcpyKind.kAuto: {},
@@ -32,10 +31,9 @@ class MemcpyImpl(Memcpy):
         super().__init__(request)
         self._on_host = _ON_HOST[request.op]  # type: ignore[index]
 
-    def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
-        stream = check_stream(stream)
-        size = as_size(count, "count")
-        read = signatures.MEMCPY.read((dst, src), (None, None), (size, size), reader_of_sides(stream, self._on_host))
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        stream, size = check_stream(stream), as_size(sizes[0], "count")
+        read = signatures.MEMCPY.read(buffers, (None, None), (size, size), reader_of_sides(stream, self._on_host))
         (to, dst_on_host), (place, src_on_host) = read
         if not size or to == place:
             return

@@ -12,14 +12,13 @@ from ep.cuda.device.stream import check_stream
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.memset import Memset, MemsetFactory
-from ep.include.stream import Stream
 
 
 @implements(MemsetFactory, on=DeviceType.kCUDA, keys=MEMSET)
 class MemsetImpl(Memset):
-    def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
-        stream = check_stream(stream)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        stream, (count, value) = check_stream(stream), sizes
         byte, size = as_byte(value, "value"), as_size(count, "count")
-        (address,) = signatures.MEMSET.read((dst,), (None,), (size,), reader(stream))
+        (address,) = signatures.MEMSET.read(buffers, (None,), (size,), reader(stream))
         if size:
             stream.fill(address, byte, size)

@@ -12,14 +12,12 @@ from ep.common.stored_types import unit_of
 from ep.cuda.compile.launch_config import PACK_BYTES, pack_elements
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.one_hot_plan import OneHotVariant, one_hot_plan
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.cuda.primitive.number_words import NumberWords
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.one_hot import OneHot, OneHotFactory
 from ep.include.primitive.primitive import Request
-from ep.include.stream import Stream
 
 
 @implements(OneHotFactory, on=DeviceType.kCUDA, keys=ONE_HOT)
@@ -39,22 +37,11 @@ class OneHotImpl(CudaPrimitive, OneHot):
     def _usual_variant(self) -> OneHotVariant:
         return OneHotVariant(pack_elements(self._stored[1]), True, 32)
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        indices: Any,
-        out: Any,
-        on_value: Any,
-        off_value: Any,
-        num_indices: int,
-        lower_bound: int,
-        upper_bound: int,
-    ) -> None:
-        stream, num_indices = check_stream(stream), as_size(num_indices, "num_indices")
-        on, off = self._numbers.of(on_value, "on_value"), self._numbers.of(off_value, "off_value")
-        lower, depth = as_class_range(lower_bound, upper_bound)
-        indices, out = self._read(stream, (indices, out), (num_indices, count := num_indices * depth))
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *numbers: Any) -> None:
+        stream, num_indices = check_stream(stream), as_size(sizes[0], "num_indices")
+        on, off = map(self._numbers.of, numbers, ("on_value", "off_value"))
+        lower, depth = as_class_range(*sizes[1:])
+        indices, out = self._read(stream, buffers, (num_indices, count := num_indices * depth))
         if count:
             plan = one_hot_plan(lower, depth, count, not out % PACK_BYTES, *self._stored)
             self._queue(stream, plan.variant, plan.num_items, *plan.words_for(indices, out, on, off))

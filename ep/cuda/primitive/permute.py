@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
@@ -13,13 +13,11 @@ from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.move.permute_plan import permute_plan
 from ep.cuda.engine.move.plan import MoveVariant
 from ep.cuda.engine.move.tile import TileVariant, usual_tile
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.move_primitive import MovePrimitive, Shape
-from ep.include.data_type import DTypeLike, as_data_type
+from ep.include.data_type import as_data_type
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.permute import Permute, PermuteFactory
-from ep.include.stream import Stream
 
 
 @implements(PermuteFactory, on=DeviceType.kCUDA, keys=PERMUTE)
@@ -38,19 +36,10 @@ class PermuteImpl(MovePrimitive, Permute):
         given = as_permute_shape(*dims, self.request.max_num_dims)
         return given, Shape(given, (given.num_elements(),) * 2, partial(permute_plan, given))
 
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        data_type: DTypeLike,
-        src_dims: Sequence[int],
-        src: Any,
-        permutation: Sequence[int],
-        dst: Any,
-    ) -> None:
-        stream = check_stream(stream)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *others: Any) -> None:
+        stream, (data_type,) = check_stream(stream), others
         data_type = as_data_type(data_type, "data_type")
-        shape = self._shape(src_dims, permutation)
-        src, dst = self._read(stream, (src, dst), shape.counts, types=(data_type, data_type))
+        shape = self._shape(*sizes)
+        src, dst = self._read(stream, buffers, shape.counts, types=(data_type, data_type))
         if shape.counts[1]:
             self._move(stream, shape, data_type.itemsize, src, dst)

@@ -12,14 +12,12 @@ from ep.common.primitive.reduce_shape import as_reduce_shape, check_reduces_some
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.reduce.plan import Variant
 from ep.cuda.engine.reduce.shape import Shape, stored_for, usual_variant
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.planned_primitive import PlannedPrimitive
 from ep.include.data_type import DataType
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.reduce import Reduce, ReduceFactory
-from ep.include.stream import Stream
 
 
 @implements(ReduceFactory, on=DeviceType.kCUDA, keys=REDUCE)
@@ -43,10 +41,9 @@ class ReduceImpl(PlannedPrimitive, Reduce):
     def _usual_variant(self) -> Variant:
         return usual_variant(self._stored)
 
-    @launched
-    def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
-        stream, shape = check_stream(stream), self._shape(src_dims, axes)
-        src, dst = self._read(stream, (src, dst), shape.counts)
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        stream, shape = check_stream(stream), self._shape(*sizes)
+        src, dst = self._read(stream, buffers, shape.counts)
         if shape.counts[1]:
             plan = shape.plan(widest_unit(src))
             self._queue_parts(stream, (plan.variant, plan.finish), plan, dst, (src,))

@@ -10,14 +10,12 @@ from ep.common.primitive.keys import SCAN
 from ep.common.stored_types import scanned_as
 from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.reduce.scan_plan import ScanVariant, scan_plan
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.scan import Scan, ScanFactory
 from ep.include.primitive.scan_op import SCANS_OF_SUMS, SCANS_TO_END
-from ep.include.stream import Stream
 
 
 @implements(ScanFactory, on=DeviceType.kCUDA, keys=SCAN)
@@ -37,14 +35,10 @@ class ScanImpl(CudaPrimitive, Scan):
     def _usual_variant(self) -> ScanVariant:
         return ScanVariant(*self._form, self._form[2])
 
-    @launched
-    def Launch(
-        self, stream: Stream, outer_dim_size: int, scan_dim_size: int, inner_dim_size: int, src: Any, dst: Any
-    ) -> None:
-        stream, given = check_stream(stream), (outer_dim_size, scan_dim_size, inner_dim_size)
-        sizes = tuple(map(as_size, given, self.signature.sizes))
-        src, dst = self._read(stream, (src, dst), self.signature.counts(sizes))
-        if not all(sizes):
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
+        stream, checked = check_stream(stream), tuple(map(as_size, sizes, self.signature.sizes))
+        src, dst = self._read(stream, buffers, self.signature.counts(checked))
+        if not all(checked):
             return
-        plan = scan_plan(*self._form, self._to_end, *sizes)
+        plan = scan_plan(*self._form, self._to_end, *checked)
         self._queue_steps(stream, plan.scratch_bytes, lambda sums: plan.steps(src, dst, sums))

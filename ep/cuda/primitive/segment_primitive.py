@@ -16,7 +16,6 @@ from ep.cuda.engine.reduce.segment_steps import Buffers, StepLaunch, added_eleme
 from ep.cuda.primitive.cuda_primitive import CudaPrimitive
 from ep.include.data_type import DataType
 from ep.include.primitive.primitive import Request
-from ep.include.stream import Stream
 
 
 class SegmentPrimitive(CudaPrimitive):
@@ -44,7 +43,7 @@ class SegmentPrimitive(CudaPrimitive):
     def _usual_variant(self) -> StepVariant:
         return StepVariant(Step.SUM, DataType.kInt32, 32, pack_elements(self._type))
 
-    def _launch_sized(self, stream: Stream, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         stream = check_stream(stream)
         checked = as_segment_sizes(sizes, self.signature)
         counts = self.signature.counts(checked[:-1])

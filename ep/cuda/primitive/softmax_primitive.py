@@ -54,7 +54,7 @@ class SoftmaxPrimitive(CudaPrimitive):
             return plan
         return self._plans.keep(key, lambda: row_plan(self._type, rows, cols, addresses, shared_bytes))
 
-    def _launch_sized(self, stream: Any, sizes: tuple[Any, ...], buffers: tuple[Any, ...]) -> None:
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *_: Any) -> None:
         stream, rows, cols = check_stream(stream), as_size(sizes[0], "rows"), as_size(sizes[1], "cols")
         addresses = self._read(stream, buffers, (rows * cols,) * len(buffers))
         if not (rows and cols):

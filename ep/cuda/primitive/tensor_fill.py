@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
+from ep.common.checks import as_size
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import TENSOR_FILL
 from ep.common.stored_types import unit_of
-from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.access import Access, Variant
 from ep.cuda.engine.map.plan import MapShape, filled_shape
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.tensor_fill import TensorFill, TensorFillFactory
 from ep.include.primitive.unary_op import UnaryOp
-from ep.include.stream import Stream
 
 if TYPE_CHECKING:
     from ep.cuda.engine.map.functor import Functor
@@ -39,7 +37,8 @@ class CudaFill(MapPrimitive):
         return functor_of(UnaryOp.kIdentity, *self.stored)
 
     def _check(self, dims: Any) -> tuple[Hashable, MapShape]:
-        return dims, filled_shape(*dims)
+        count = as_size(dims[0], "count")
+        return (count,), filled_shape(count)
 
     def _usual_variant(self) -> Variant:
         return Variant(self.elements, (self.access,))
@@ -48,7 +47,3 @@ class CudaFill(MapPrimitive):
 @implements(TensorFillFactory, on=DeviceType.kCUDA, keys=TENSOR_FILL)
 class TensorFillImpl(CudaFill, TensorFill):
     signature, access = signatures.TENSOR_FILL, Access.SINGLE
-
-    @launched
-    def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
-        self._launch_flat(check_stream(stream), count, src, dst)

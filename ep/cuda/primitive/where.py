@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import WHERE
 from ep.common.stored_types import unit_of
-from ep.cuda.device.stream import check_stream
 from ep.cuda.engine.map.plan import MapShape, checked_shape
-from ep.cuda.launch.known import launched
 from ep.cuda.primitive.map_primitive import MapPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.primitive import Request
 from ep.include.primitive.where import Where, WhereFactory
-from ep.include.stream import Stream
 
 if TYPE_CHECKING:
     from ep.cuda.engine.map.functor import Functor
@@ -34,21 +31,6 @@ class WhereImpl(MapPrimitive, Where):
         from ep.cuda.kernels.where import functor
 
         return functor(*self.stored[:2])
-
-    @launched
-    def Launch(
-        self,
-        stream: Stream,
-        cond_dims: Sequence[int],
-        cond: Any,
-        x_dims: Sequence[int],
-        x: Any,
-        y_dims: Sequence[int],
-        y: Any,
-        z: Any,
-    ) -> None:
-        stream, shape = check_stream(stream), self._shape(cond_dims, x_dims, y_dims)
-        self._launch(stream, shape, (cond, x, y, z))
 
     def _check(self, dims: Any) -> tuple[Hashable, MapShape]:
         return checked_shape(dims, ("cond_dims", "x_dims", "y_dims"), self.request.max_num_dims)

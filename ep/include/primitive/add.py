@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from ep.include.stream import Stream
 class Add(Primitive):
     """`dst[i] = srcs[0][i] + srcs[1][i] + ...` (`add.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
         """Add on `stream`.
 
@@ -23,6 +21,7 @@ class Add(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (count,), (srcs, dst))
 
 
 class AddFactory(Factory[Add]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -17,7 +16,6 @@ class ArgSort(Primitive):
     All elements may be sorted, or only the first few found. One place is that of an extreme.
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -37,6 +35,7 @@ class ArgSort(Primitive):
         -0 and 0 are equal, and so are all NaN. Raises TypeError or ValueError, naming the argument, before anything is
         written.
         """
+        self._launch_with(stream, (outer_dim_size, sort_dim_size, inner_dim_size, num_places), (x, places))
 
 
 class ArgSortFactory(Factory[ArgSort]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -16,7 +15,6 @@ class BatchGather(Primitive):
     Upstream has it as a separate kernel (`user/kernels/batch_gather_kernel_util`), and as a primitive in a proposal.
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -43,6 +41,8 @@ class BatchGather(Primitive):
         Sizes are in elements, >= 0; nothing happens if `out` is empty. Raises TypeError or ValueError, naming the
         argument, before anything is written.
         """
+        sizes = batch_dim_size, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        self._launch_with(stream, sizes, (params, indices, out))
 
 
 class BatchGatherFactory(Factory[BatchGather]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -14,7 +13,6 @@ from ep.include.stream import Stream
 class BatchMatmul(Primitive):
     """`c[i] = alpha * a[i] @ b[i] + beta * c[i]`, with a and b transposed as requested in New (`batch_matmul.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -38,6 +36,7 @@ class BatchMatmul(Primitive):
         All matrices are row-major. Types and k = 0 are as for Matmul. Raises TypeError or ValueError, naming the
         argument, before anything is written.
         """
+        self._launch_with(stream, (batch_size, m, n, k), (a, b, c), alpha, beta)
 
 
 class BatchMatmulFactory(Factory[BatchMatmul]):

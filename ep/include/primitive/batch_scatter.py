@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -17,7 +16,6 @@ class BatchScatter(Primitive):
     Upstream has kernels for elements along an axis (`user/kernels/dim_scatter_kernels`).
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -49,6 +47,8 @@ class BatchScatter(Primitive):
 
         Sizes are in elements, >= 0. Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        sizes = batch_dim_size, outer_dim_size, scatter_dim_size, inner_dim_size, num_indices, offset
+        self._launch_with(stream, sizes, (updates, indices, out))
 
 
 class BatchScatterFactory(Factory[BatchScatter]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -16,7 +15,6 @@ class BatchUnsortedSegmentSum(Primitive):
     Upstream has it as a separate kernel (`user/kernels/unsorted_batch_segment_sum_kernel`).
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -48,6 +46,8 @@ class BatchUnsortedSegmentSum(Primitive):
         Sizes are in elements, >= 0; nothing happens if `out` is empty. Raises TypeError or ValueError, naming the
         argument, before anything is written.
         """
+        sizes = batch_dim_size, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
+        self._launch_with(stream, sizes, (data, segment_ids, out))
 
 
 class BatchUnsortedSegmentSumFactory(Factory[BatchUnsortedSegmentSum]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from ep.include.stream import Stream
 class BroadcastElementwiseBinary(Primitive):
     """`dst = op(src0, src1)` with NumPy's broadcasting (`broadcast_elementwise_binary.h`)."""
 
-    @abstractmethod
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:
@@ -30,6 +28,7 @@ class BroadcastElementwiseBinary(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (src0_dims, src1_dims), (src0, src1, dst))
 
 
 class BroadcastElementwiseBinaryFactory(Factory[BroadcastElementwiseBinary]):

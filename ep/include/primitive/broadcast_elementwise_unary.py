@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,7 +14,6 @@ from ep.include.stream import Stream
 class BroadcastElementwiseUnary(Primitive):
     """`dst = op(src)` with NumPy's broadcasting of src to dst's dims (`broadcast_elementwise_unary.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -39,6 +37,7 @@ class BroadcastElementwiseUnary(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (src_dims, dst_dims, src_strides, dst_strides), (src, dst))
 
 
 class BroadcastElementwiseUnaryFactory(Factory[BroadcastElementwiseUnary]):

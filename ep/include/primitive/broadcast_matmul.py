@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +19,6 @@ WindowProduct = Callable[[Stream, Any, Any, Any], None]
 class BroadcastMatmul(Primitive):
     """`c = alpha * a @ b + beta * c` over the last two dims, the others broadcast as NumPy's (`broadcast_matmul.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -47,6 +45,7 @@ class BroadcastMatmul(Primitive):
         Types are computed as by Matmul. Raises TypeError or ValueError, naming the argument, before anything is
         written.
         """
+        self._launch_with(stream, (a_dims, b_dims, c_dims), (a, b, c), alpha, beta)
 
     def over_windows(self, a_dims: Sequence[int], windows: WindowMap, c_dims: Sequence[int]) -> WindowProduct | None:
         """Return a launch of `c = a @ b` that reads b from windows of an array; None if windows must be written out.

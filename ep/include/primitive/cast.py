@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -17,7 +16,6 @@ class Cast(Primitive):
     saturated, 0 for NaN. To floating point: rounded once, to nearest even. Real to complex: imaginary part 0.
     """
 
-    @abstractmethod
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         """Convert on `stream`.
 
@@ -27,6 +25,7 @@ class Cast(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (count,), (src, dst))
 
 
 class CastFactory(Factory[Cast]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from ep.include.stream import Stream
 class ConstantPad(Primitive):
     """`dst[i] = src[i - padding_before]`, or `pad_val` if that is outside src (`constant_pad.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -36,6 +34,7 @@ class ConstantPad(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (src_dims, padding_before, padding_after), (src, dst), pad_val)
 
 
 class ConstantPadFactory(Factory[ConstantPad]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -16,7 +15,6 @@ from ep.include.stream import Stream
 class CopyNd(Primitive):
     """`dst[dst_pos + i] = src[src_pos + i]` for every `i` inside `extent` (`copy_nd.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -40,6 +38,7 @@ class CopyNd(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (dst_dims, dst_pos, src_dims, src_pos, extent), (dst, src), data_type)
 
     def LaunchColumns(
         self,

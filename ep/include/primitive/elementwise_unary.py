@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -14,7 +13,6 @@ from ep.include.stream import Stream
 class ElementwiseUnary(Primitive):
     """`dst[i] = op(src[i])` (`elementwise_unary.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         """Apply the op on `stream`.
 
@@ -24,6 +22,7 @@ class ElementwiseUnary(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (count,), (src, dst))
 
 
 class ElementwiseUnaryFactory(Factory[ElementwiseUnary]):

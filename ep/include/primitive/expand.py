@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ class Expand(Primitive):
     Upstream has it as a separate kernel (`user/kernels/expand_kernel_util`), and as a primitive in a proposal.
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -38,6 +36,7 @@ class Expand(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (src_dims, dst_dims, src_strides, dst_strides), (src, dst))
 
 
 class ExpandFactory(Factory[Expand]):

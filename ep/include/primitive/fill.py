@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,7 +12,6 @@ from ep.include.stream import Stream
 class Fill(Primitive):
     """`dst[i] = value` (`fill.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, dst: Any, value: Any, count: int) -> None:
         """Fill on `stream`.
 
@@ -24,6 +22,7 @@ class Fill(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (count,), (dst,), value)
 
 
 class FillFactory(Factory[Fill]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -16,7 +15,6 @@ class Gather(Primitive):
     Upstream has it as a separate kernel (`user/kernels/gather_kernel_util`), and as a primitive in a proposal.
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -40,6 +38,8 @@ class Gather(Primitive):
         Sizes are in elements, >= 0; nothing happens if `out` is empty. Raises TypeError or ValueError, naming the
         argument, before anything is written.
         """
+        sizes = 1, outer_dim_size, gather_dim_size, inner_dim_size, num_indices, offset
+        self._launch_with(stream, sizes, (params, indices, out))
 
 
 class GatherFactory(Factory[Gather]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,7 +12,6 @@ from ep.include.stream import Stream
 class LogSoftmax(Primitive):
     """`y[r, c] = x[r, c] - log(sum(exp(x[r, :])))`, without overflow (`log_softmax.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         """Compute on `stream`.
 
@@ -22,6 +20,7 @@ class LogSoftmax(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (rows, cols), (x, y))
 
 
 class LogSoftmaxFactory(Factory[LogSoftmax]):

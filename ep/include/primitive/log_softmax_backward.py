@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,7 +12,6 @@ from ep.include.stream import Stream
 class LogSoftmaxBackward(Primitive):
     """`dx[r, c] = dy[r, c] - exp(y[r, c]) * sum(dy[r, :])` (`log_softmax_backward.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, rows: int, cols: int, y: Any, dy: Any, dx: Any) -> None:
         """Compute on `stream`.
 
@@ -24,6 +22,7 @@ class LogSoftmaxBackward(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (rows, cols), (y, dy, dx))
 
 
 class LogSoftmaxBackwardFactory(Factory[LogSoftmaxBackward]):

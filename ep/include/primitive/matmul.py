@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -14,7 +13,6 @@ from ep.include.stream import Stream
 class Matmul(Primitive):
     """`c = alpha * a @ b + beta * c`, with a and b transposed as requested in New (`matmul.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
         """Multiply on `stream`.
 
@@ -27,6 +25,7 @@ class Matmul(Primitive):
         computed modulo the range of data_type. For k = 0 the result is `beta * c`. Raises TypeError or ValueError,
         naming the argument, before anything is written.
         """
+        self._launch_with(stream, (1, m, n, k), (a, b, c), alpha, beta)
 
 
 class MatmulFactory(Factory[Matmul]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from enum import Enum
 from typing import Any
 
@@ -22,7 +21,6 @@ class MemcpyKind(Enum):
 class Memcpy(Primitive):
     """Copy of bytes (`memcpy.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
         """Copy on `stream`.
 
@@ -32,6 +30,7 @@ class Memcpy(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (count,), (dst, src))
 
 
 class MemcpyFactory(Factory[Memcpy]):

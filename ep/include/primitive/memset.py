@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.primitive.primitive import Factory, Primitive, Request
@@ -12,7 +11,6 @@ from ep.include.stream import Stream
 class Memset(Primitive):
     """Fill with one byte (`memset.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
         """Set bytes on `stream`.
 
@@ -22,6 +20,7 @@ class Memset(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (count, value), (dst,))
 
 
 class MemsetFactory(Factory[Memset]):

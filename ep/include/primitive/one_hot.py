@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,7 +12,6 @@ from ep.include.stream import Stream
 class OneHot(Primitive):
     """`out[i, j] = on_value if indices[i] == lower_bound + j else off_value` (`one_hot.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -34,6 +32,7 @@ class OneHot(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (num_indices, lower_bound, upper_bound), (indices, out), on_value, off_value)
 
 
 class OneHotFactory(Factory[OneHot]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from ep.include.stream import Stream
 class Permute(Primitive):
     """Axis `i` of dst is axis `permutation[i]` of src, as in `numpy.transpose` (`permute.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -33,6 +31,7 @@ class Permute(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (src_dims, permutation), (src, dst), data_type)
 
 
 class PermuteFactory(Factory[Permute]):

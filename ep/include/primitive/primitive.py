@@ -97,6 +97,20 @@ class Primitive(ABC):
     def Launch(self, stream: Any, *args: Any, **kwargs: Any) -> None:
         """Do the work on `stream`. The arguments are part of each primitive's contract."""
 
+    def _launch_with(self, stream: Any, sizes: Any, buffers: Any, *others: Any) -> None:
+        """Check and do a launch. The Launch of a contract hands its arguments over, so a device's class defines this
+        function, or another Launch.
+
+        sizes: the sizes and other integers, or the dims and strides, as given. buffers: as given.
+        others: the numbers and the data type of the launch, as given.
+        """
+        raise NotImplementedError(f"{type(self).__qualname__} defines neither Launch nor _launch_with")
+
+    @classmethod
+    def _inherits_launch(cls) -> bool:
+        """Return whether Launch is that of a contract and hands its arguments over; a class may also have its own."""
+        return "Launch" not in vars(cls) and not getattr(cls.Launch, "__isabstractmethod__", False)
+
     def __repr__(self) -> str:
         request = getattr(self, "request", None)
         return f"<{type(self).__module__}: {request}>" if request else super().__repr__()

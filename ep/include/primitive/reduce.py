@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,7 +22,6 @@ class Reduce(Primitive):
     run. 16-bit floating types are computed in float32 or wider and rounded once.
     """
 
-    @abstractmethod
     def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
         """Reduce on `stream`.
 
@@ -40,6 +38,7 @@ class Reduce(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (src_dims, axes), (src, dst))
 
     def over_windows(self, windows: PlaneWindows) -> WindowReduction | None:
         """Return a launch that reduces windows read in place; None if windows must be written out.

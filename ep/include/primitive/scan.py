@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -18,7 +17,6 @@ class Scan(Primitive):
     depends only on the sizes, so the result has the same bits in every run.
     """
 
-    @abstractmethod
     def Launch(
         self, stream: Stream, outer_dim_size: int, scan_dim_size: int, inner_dim_size: int, src: Any, dst: Any
     ) -> None:
@@ -31,6 +29,7 @@ class Scan(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (outer_dim_size, scan_dim_size, inner_dim_size), (src, dst))
 
 
 class ScanFactory(Factory[Scan]):

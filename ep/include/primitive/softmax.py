@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,7 +12,6 @@ from ep.include.stream import Stream
 class Softmax(Primitive):
     """`y[r, c] = exp(x[r, c]) / sum(exp(x[r, :]))`, without overflow (`softmax.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         """Compute on `stream`.
 
@@ -22,6 +20,7 @@ class Softmax(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (rows, cols), (x, y))
 
 
 class SoftmaxFactory(Factory[Softmax]):

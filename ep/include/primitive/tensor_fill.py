@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,7 +12,6 @@ from ep.include.stream import Stream
 class TensorFill(Primitive):
     """`dst[i] = src[0]` (`tensor_fill.h`)."""
 
-    @abstractmethod
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         """Fill on `stream`.
 
@@ -22,6 +20,7 @@ class TensorFill(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (count,), (src, dst))
 
 
 class TensorFillFactory(Factory[TensorFill]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -23,7 +22,6 @@ class TreeEnsemble(Primitive):
     word that is not read, so that all float64 numbers are aligned.
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -49,6 +47,7 @@ class TreeEnsemble(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (num_rows, num_features, num_targets, num_words, num_trees), (x, nodes, roots, out))
 
 
 class TreeEnsembleFactory(Factory[TreeEnsemble]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -16,7 +15,6 @@ class UnsortedSegmentSum(Primitive):
     Upstream has it as a separate kernel (`user/kernels/unsorted_segment_sum_kernel_util`).
     """
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -46,6 +44,8 @@ class UnsortedSegmentSum(Primitive):
         Sizes are in elements, >= 0; nothing happens if `out` is empty. Raises TypeError or ValueError, naming the
         argument, before anything is written.
         """
+        sizes = 1, outer_dim_size, num_segments, inner_dim_size, num_ids, offset
+        self._launch_with(stream, sizes, (data, segment_ids, out))
 
 
 class UnsortedSegmentSumFactory(Factory[UnsortedSegmentSum]):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,7 +13,6 @@ from ep.include.stream import Stream
 class Where(Primitive):
     """`z = x where cond != 0 else y`, with NumPy's broadcasting of all three (`where.h`)."""
 
-    @abstractmethod
     def Launch(
         self,
         stream: Stream,
@@ -38,6 +36,7 @@ class Where(Primitive):
 
         Raises TypeError or ValueError, naming the argument, before anything is written.
         """
+        self._launch_with(stream, (cond_dims, x_dims, y_dims), (cond, x, y, z))
 
 
 class WhereFactory(Factory[Where]):
