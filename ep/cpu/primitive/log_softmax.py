@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import LOG_SOFTMAX
-from ep.cpu.primitive.softmax import SoftmaxPrimitive
+from ep.cpu.primitive.softmax_primitive import SoftmaxPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.log_softmax import LogSoftmax, LogSoftmaxFactory

@@ -7,7 +7,7 @@ from typing import Any
 from ep.common.primitive import signatures
 from ep.common.primitive.keys import BATCH_SCATTER
 from ep.cuda.engine.reduce.segment_plan import Folding
-from ep.cuda.primitive.batch_unsorted_segment_sum import SegmentPrimitive
+from ep.cuda.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.batch_scatter import BatchScatter, BatchScatterFactory
 from ep.include.primitive.implements import implements

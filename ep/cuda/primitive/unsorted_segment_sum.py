@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ep.common.primitive.keys import UNSORTED_SEGMENT_SUM
-from ep.cuda.primitive.batch_unsorted_segment_sum import SegmentPrimitive
+from ep.cuda.primitive.segment_primitive import SegmentPrimitive
 from ep.include.device_type import DeviceType
 from ep.include.primitive.implements import implements
 from ep.include.primitive.unsorted_segment_sum import UnsortedSegmentSum, UnsortedSegmentSumFactory
