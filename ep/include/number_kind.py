@@ -22,6 +22,8 @@ UNSIGNED: Final = tuple(each for each in INTEGERS if each.dtype.kind == "u")
 SUMS: Final = {one: T.kUInt64 if one.itemsize == 8 else T.kUInt32 for one in INTEGERS}
 """The types in which products of integers are added up, modulo the range of the type: that has no sign."""
 CHAR: Final = (T.kChar,)
+HALVES: Final = (T.kFloat16, T.kBFloat16)
+"""The types of which numbers are computed in float32."""
 FLOATS: Final = (T.kFloat16, T.kBFloat16, T.kFloat, T.kDouble)
 COMPLEXES: Final = (T.kComplex64, T.kComplex128)
 REAL: Final = BOOL + CHAR + INTEGERS + FLOATS

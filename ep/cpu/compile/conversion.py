@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 from llvmlite import ir
 
@@ -10,10 +10,7 @@ from ep.common.native.on_demand import numba, types
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import BYTE, DOUBLE, FLOAT, HALF, INT, REALS, call, constant, stored_bits, structure
 from ep.include.data_type import DataType
-from ep.include.number_kind import FLOATS, INTEGERS, part_of
-
-HALVES: Final = DataType.kFloat16, DataType.kBFloat16
-"""The types that are computed in float32."""
+from ep.include.number_kind import FLOATS, HALVES, INTEGERS, part_of
 
 
 def arithmetic(data_type: DataType) -> DataType:

@@ -12,7 +12,7 @@ from llvmlite import ir
 from ep.common.functor.math_library import ScalarType
 from ep.common.native.emitted import emitted, intrinsic, numba_type
 from ep.common.native.on_demand import types
-from ep.cpu.compile.conversion import HALVES, convert, pair_of_bfloat16, widened
+from ep.cpu.compile.conversion import convert, pair_of_bfloat16, widened
 from ep.cpu.compile.llvm import ORDINARY_STORES
 from ep.cpu.compile.vectors import (
     BYTE,
@@ -30,6 +30,7 @@ from ep.cpu.compile.vectors import (
     stored_bits,
 )
 from ep.include.data_type import DataType
+from ep.include.number_kind import HALVES
 
 _UNITS = {size: ir.IntType(8 * size) for size in (1, 2, 4, 8)} | {
     size: ir.VectorType(BYTE, size) for size in (16, 32, 64)

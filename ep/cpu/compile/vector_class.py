@@ -11,10 +11,10 @@ from ep.common.native.emitted import emitted, intrinsic
 from ep.common.native.fields import OtherElements
 from ep.common.native.on_demand import OnDemand
 from ep.cpu.compile import vectors
-from ep.cpu.compile.conversion import HALVES, narrowed, widened
+from ep.cpu.compile.conversion import narrowed, widened
 from ep.cpu.compile.vectors import BIT, REALS, WORD, constant, pointer_to, stored_bits
 from ep.include.data_type import DataType
-from ep.include.number_kind import INTEGERS
+from ep.include.number_kind import HALVES, INTEGERS
 
 Vector: TypeAlias = Any
 """A vector of compiled code, or a number in its place."""

@@ -14,20 +14,19 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.product import ONE, Product, broadcast_product, walk_over
 from ep.common.primitive.windows import is_depthwise, windows_of
 from ep.common.stored_types import unit_of
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.engine.map.strided import StridedPlan, StridedWords, set_walk, strides_over
-from ep.cpu.engine.product.byte_tiles import BYTES_AT_ONCE, multiplies_bytes
+from ep.cpu.engine.product.byte_tiles import BYTES_AT_ONCE
 from ep.cpu.engine.product.mapped_launch import mapped_product_tasks
 from ep.cpu.engine.product.multipliers import set_multiplier, set_product
 from ep.cpu.engine.product.plan import ProductPlan, read_step
 from ep.cpu.engine.product.planes import PlanesPlan, fits
 from ep.cpu.engine.product.state import ProductLoops, ProductMap, ProductState
-from ep.cpu.engine.product.types import Types, arithmetic_of
+from ep.cpu.engine.product.types import Types, arithmetic_of, multiplies_bytes
 from ep.cpu.kernels.expression import expression_kernel
 from ep.cpu.kernels.pooled_product import set_bands, without_pool
 from ep.cpu.shared.state import LaunchState
 from ep.include.data_type import DataType
-from ep.include.number_kind import INTEGERS
+from ep.include.number_kind import HALVES, INTEGERS
 from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
 from ep.include.primitive.unary_op import UnaryOp
 from ep.include.primitive.window_map import WindowMap

@@ -15,7 +15,6 @@ from ep.common.primitive.broadcast import Dims, simplify_walk
 from ep.common.primitive.reduce_shape import Axis, ReduceShape
 from ep.common.primitive.segment_sizes import SegmentSizes
 from ep.common.primitive.stages import Stage, identity_of, stages_of, stored_in_full
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vectors import PIECE
 from ep.cpu.engine.loop_nest import LoopNest
@@ -50,6 +49,7 @@ from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.context import ITSELF, NONE
 from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.include.data_type import DataType
+from ep.include.number_kind import HALVES
 from ep.include.primitive.reduce_op import ReduceOp
 from ep.include.primitive.structure import ChoiceOp, ColumnOp, RowOp, SegmentSum, Step, Structure
 

@@ -15,7 +15,6 @@ from ep.common.functor.lookup import functor_maker
 from ep.common.native.fields import Int64
 from ep.common.stored_types import stored_types
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import allocate, arithmetic_type, copy_bytes, loader, release, storer, unit_functions
 from ep.cpu.engine.entry import launcher
@@ -28,7 +27,7 @@ from ep.cpu.shared.state import GRAIN_BYTES, LaunchState
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
-from ep.include.number_kind import number_kind
+from ep.include.number_kind import HALVES, number_kind
 from ep.include.primitive.binary_op import BinaryOp
 
 _INDEX_COST: Final = 32  # the cost of an index, in bytes that could be moved in the same time

@@ -14,7 +14,7 @@ import numpy as np
 
 from ep.common.loops import unrolled
 from ep.common.primitive.signature import Signature
-from ep.cpu.compile.conversion import HALVES, arithmetic
+from ep.cpu.compile.conversion import arithmetic
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import arithmetic_type, loader, storer
 from ep.cpu.engine.form import Launcher
@@ -36,6 +36,7 @@ from ep.cpu.vector_math.logarithm import log1p_parts
 from ep.cpu.vector_math.sets import row_numbers
 from ep.cpu.vector_math.sums import sum_of, sum_of_ordered
 from ep.include.data_type import DataType
+from ep.include.number_kind import HALVES
 from ep.include.primitive.structure import RowOp
 
 _BLOCK: Final = 2**14  # elements that are added up before the sum is converted to float64

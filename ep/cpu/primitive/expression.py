@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ep.cpu.device.buffers import check_stream
-from ep.cpu.engine.product.byte_tiles import multiplies_bytes
-from ep.cpu.engine.product.types import Types
+from ep.cpu.engine.product.types import Types, multiplies_bytes
 from ep.cpu.primitive.expression_primitive import ExpressionPrimitive
 from ep.cpu.primitive.window_reductions import MOST_STRIDE
 from ep.include.data_type import DataType

@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from ep.common.loops import unrolled
 from ep.common.native.fields import AnyPointer, Int64
 from ep.cpu.compile.jit import inlined, separate
-from ep.cpu.compile.target import has_avx2, has_avx512, multiplies_quads
+from ep.cpu.compile.target import has_avx512, multiplies_quads
 from ep.cpu.compile.vector import (
     add_pairs,
     add_quads,
@@ -33,7 +33,6 @@ from ep.cpu.engine.product.shape import lanes_of, num_registers
 from ep.cpu.engine.product.types import Types
 from ep.cpu.lines.fetch import constant_fetch
 from ep.include.data_type import DataType
-from ep.include.number_kind import BYTES
 
 _SIGN: Final = 128
 BYTES_AT_ONCE: Final = 4
@@ -62,11 +61,6 @@ class Group(NamedTuple):
     def rows(self) -> int:
         """The rows of a tile whose sums fill the registers."""
         return _SUMS_OF_REGISTERS[num_registers()] // self.size
-
-
-def multiplies_bytes(types: Types) -> bool:
-    """Return whether a and b are bytes, c has 32 bits, and the processor has instructions for groups of products."""
-    return types.a in BYTES and types.b in BYTES and types.c.itemsize == 4 and has_avx2()
 
 
 @cache

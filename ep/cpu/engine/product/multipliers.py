@@ -8,7 +8,6 @@ from typing import Any, Final
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.engine.product.blas import blas_multiplier, gemm_address
 from ep.cpu.engine.product.byte_products import MANY, byte_multiplier, form_of
-from ep.cpu.engine.product.byte_tiles import multiplies_bytes
 from ep.cpu.engine.product.narrow import narrow_multiplier
 from ep.cpu.engine.product.pairs import is_always_paired, is_paired, pair_multiplier
 from ep.cpu.engine.product.parts import (
@@ -29,7 +28,7 @@ from ep.cpu.engine.product.shape import VECTORS, lanes_of, tile_shape
 from ep.cpu.engine.product.state import ProductLoops, ProductState
 from ep.cpu.engine.product.strip import low_strip_task, strip_task
 from ep.cpu.engine.product.task import product_task
-from ep.cpu.engine.product.types import Types, is_narrow
+from ep.cpu.engine.product.types import Types, is_narrow, multiplies_bytes
 from ep.cpu.engine.product.vector import vector_multiplier
 from ep.cpu.engine.product.window_blocks import windows_multiplier
 from ep.cpu.engine.product.window_row import window_row_multiplier

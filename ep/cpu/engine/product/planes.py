@@ -15,7 +15,6 @@ from ep.common.native.record import Words
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.loop_nest import LoopNest
@@ -30,6 +29,7 @@ from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
 from ep.cpu.machine.caches import last_level_caches
 from ep.cpu.shared.state import State
 from ep.include.data_type import DataType
+from ep.include.number_kind import HALVES
 from ep.include.primitive.plane_windows import PlaneWindows
 
 _LINE: Final = 64  # bytes

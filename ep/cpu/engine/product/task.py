@@ -8,13 +8,13 @@ from typing import Any
 from ep.cpu.compile.compiler import compile_task
 from ep.cpu.compile.jit import jit, separate
 from ep.cpu.compile.memory import loader, release, storer
-from ep.cpu.engine.product.byte_tiles import group, multiplies_bytes
+from ep.cpu.engine.product.byte_tiles import group
 from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
 from ep.cpu.engine.product.results import results_merger
 from ep.cpu.engine.product.shape import block_columns
 from ep.cpu.engine.product.state import ProductBlock, ProductLaunch
-from ep.cpu.engine.product.types import Types, arithmetic_of
+from ep.cpu.engine.product.types import Types, arithmetic_of, multiplies_bytes
 from ep.cpu.engine.product.walk import offsets, set_block
 from ep.cpu.threads.parallel import call_task
 from ep.include.data_type import DataType

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from ep.common.stored_types import unit_of
-from ep.cpu.compile.conversion import HALVES
+from ep.cpu.compile.target import has_avx2
 from ep.include.data_type import DataType
-from ep.include.number_kind import INTEGERS, SUMS
+from ep.include.number_kind import BYTES, HALVES, INTEGERS, SUMS
 
 
 def arithmetic_of(data_type: DataType) -> DataType:
@@ -36,6 +36,11 @@ class Types(NamedTuple):
     def name(self) -> str:
         """The name of the type if all are the same, else all three."""
         return self.c.name if self.a is self.b is self.c else ".".join(one.name for one in self)
+
+
+def multiplies_bytes(types: Types) -> bool:
+    """Return whether a and b are bytes, c has 32 bits, and the processor has instructions for groups of products."""
+    return types.a in BYTES and types.b in BYTES and types.c.itemsize == 4 and has_avx2()
 
 
 def alike(data_type: DataType) -> Types:

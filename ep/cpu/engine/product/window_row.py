@@ -12,7 +12,6 @@ from typing import Any, Final
 from ep.common.loops import unrolled
 from ep.common.native.fields import Int64, word
 from ep.common.native.record import Record
-from ep.cpu.compile.conversion import HALVES
 from ep.cpu.compile.jit import inlined, jit, separate
 from ep.cpu.compile.memory import release
 from ep.cpu.compile.vector import convert, elements, every, fma, lanes_below, load, mask, store, vector
@@ -24,6 +23,7 @@ from ep.cpu.engine.product.state import ProductBlock, ProductLaunch, ProductLoop
 from ep.cpu.engine.product.types import Types, arithmetic_of
 from ep.cpu.engine.product.window_packing import inside_mask
 from ep.include.data_type import DataType
+from ep.include.number_kind import HALVES
 
 _VECTORS: Final = 6  # that are summed at once: as many as masks, and addresses, that registers hold
 

@@ -13,7 +13,7 @@ from ep.common.loops import unrolled
 from ep.common.native.fields import Int64, word, words
 from ep.common.native.record import Record
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.conversion import HALVES, arithmetic
+from ep.cpu.compile.conversion import arithmetic
 from ep.cpu.compile.jit import inlined, jit
 from ep.cpu.compile.memory import allocate, release, set_bytes
 from ep.cpu.compile.vector import convert, elements, load, store, vector
@@ -26,6 +26,7 @@ from ep.cpu.shared.state import GRAIN_BYTES
 from ep.cpu.threads.parallel import call_task, run
 from ep.cpu.threads.scratch import give_back, take, thread_memory
 from ep.include.data_type import DataType
+from ep.include.number_kind import HALVES
 
 NARROW: Final = VECTOR_BYTES
 """The most bytes of a narrow row."""

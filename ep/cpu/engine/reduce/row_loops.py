@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from ep.common.loops import unrolled
-from ep.cpu.compile.conversion import HALVES, arithmetic
+from ep.cpu.compile.conversion import arithmetic
 from ep.cpu.compile.jit import inlined
 from ep.cpu.compile.vector import (
     all_lanes,
@@ -35,6 +35,7 @@ from ep.cpu.lines.ahead import AHEAD_BLOCK, fetch_ahead
 from ep.cpu.vector_math.sets.packed_exponential import HEADROOM, VECTOR_BYTES, power
 from ep.cpu.vector_math.sums import sum_of
 from ep.include.data_type import DataType
+from ep.include.number_kind import HALVES
 
 _INFINITY, _NAN = float("inf"), float("nan")
 
