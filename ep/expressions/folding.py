@@ -58,6 +58,7 @@ class FoldingTrace(Trace):
         """
         super().__init__(base, name, LazyArray, numbers_vary=False, otherwise=otherwise, notes_lacking=notes_lacking)
         self._arrays, self._folds, self._constants = base, folds, constants
+        self._rules = Rules(base, self.nodes)
         self._on_products: set[int] = set()  # products that kernels compute maps on, and maps of these
         self.num_folded = self.num_dropped = 0
 
@@ -106,7 +107,7 @@ class FoldingTrace(Trace):
         if operator.joins in MAPS:
             is_on = any(one.position in self._on_products and one.shape == node.shape for one in inputs)
         else:
-            is_on = operator.joins is MatrixProduct and not Rules(self.base, self.nodes).why_no_product(node)
+            is_on = operator.joins is MatrixProduct and not self._rules.why_no_product(node)
         if is_on:
             self._on_products.add(node.position)
         return results

@@ -136,10 +136,11 @@ class Repetition:
         if recording is None or not (recording.computes or self._has_run):
             return None
 
-        num_told = 0
+        num_calls = num_told = 0
 
         def function(arrays: Arrays, inputs: Sequence[Array], values: Sequence[Array]) -> Any:
-            own, number = dict(zip(given, inputs, strict=True)), itertools.count()
+            nonlocal num_calls
+            own, number, num_calls = dict(zip(given, inputs, strict=True)), itertools.count(), num_calls + 1
 
             def tell() -> None:  # once for each launch, however often the recording calls the function
                 nonlocal num_told
@@ -147,9 +148,14 @@ class Repetition:
                     num_told += 1
                     launched()
 
-            return self._program.computed(arrays, own, (), lowered, values, tell if launched is not None else None)
+            # the first call, in which a recording may hold locks, compiles nothing and soon ends
+            told = tell if launched is not None and num_calls > 1 else None
+            return self._program.computed(arrays, own, (), lowered, values, told)
 
         repeat = recording.record(function, [*given.values()], values, lowered.constants, blocks, lowered.changing)
+        if launched is not None and repeat is not None:
+            for _ in range(num_told, lowered.num_launches):
+                launched()
         if repeat is not None and repeat.run is not None:
             self._keep(base, [*given], repeat, math.inf if has_memory else MOST_TEMPORARY)
         self._left = self._left - 1 if self.recorded else 0

@@ -51,6 +51,7 @@ class Rules:
         self._nodes, self._views, self._place = nodes, views, base.place
         self._device_type = base.device_type if isinstance(base, Arrays) else None
         self._has_views = isinstance(base, Arrays) and base.has_views
+        self._kinds: dict[int, bool] = {}  # whether the device has kernels of a kind, by the id of the sample
 
     def why_alone(self, node: Node) -> str:
         """Return the reason why a value is not part of a map kernel; an empty text if it is."""
@@ -184,8 +185,11 @@ class Rules:
         return f"{self._place} computes no {node.name} of {read.name} by rows"
 
     def _computes(self, sample: Structure) -> bool:
-        """Return whether the device has kernels of the kind of a structure."""
-        return _has_kernels(self._device_type, sample)
+        """Return whether the device has kernels of the kind of a structure, which `samples` keeps."""
+        has = self._kinds.get(id(sample))  # the hash of a structure takes longer than anything else here
+        if has is None:
+            has = self._kinds[id(sample)] = _has_kernels(self._device_type, sample)
+        return has
 
 
 def _why_no_rows(node: Node, elements: int) -> str:

@@ -42,9 +42,10 @@ class StructureOf:
         if group.product is not None:
             matrices = [(one, None) for one in nodes[group.product].inputs]
         reads: dict[tuple[int, Access], bool] = {}  # and whether it has one element per row
-        for value in group.values[1 if matrices else 0 :]:
+        self._reads = {value: self._read_by(nodes[value]) for value in group.values if value != group.product}
+        for value, read_by in self._reads.items():
             op, by_rows = self._op(nodes[value]), self._is_map_of_rows(value)
-            for place, read in enumerate(self._reads(nodes[value])):
+            for place, read in enumerate(read_by):
                 if read[0] not in self._inside:
                     has_elements = place == 0 and op is ChoiceOp.kElement
                     reads[read] = reads.get(read, False) or (by_rows and not has_elements)
@@ -69,7 +70,7 @@ class StructureOf:
             tuple(k for k, read in enumerate(others) if reads[read]),
         )
 
-    def _reads(self, node: Node) -> list[tuple[int, Access]]:
+    def _read_by(self, node: Node) -> list[tuple[int, Access]]:
         """Return the positions of the operands of a value's step, and how each is read."""
         op, inputs = self._op(node), node.inputs
         how: list[Access]
@@ -128,7 +129,7 @@ class StructureOf:
         if node.position == self._group.product:
             return self._add_rounding(product_of(node), [0, 1], node)
         op, types = self._op(node), [self._nodes[one].data_type for one in node.inputs]
-        operands = [self._numbers[read] for read in self._reads(node)]
+        operands = [self._numbers[read] for read in self._reads[node.position]]
         is_row = isinstance(op, ReduceOp | RowOp)
         converts = is_row and op not in TRUTHS and types[0] is not node.data_type
         truths = op in TRUTHS or (

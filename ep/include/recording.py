@@ -63,7 +63,8 @@ class Recording(ABC):
         changing: Sequence[Array] = (),
     ) -> Repeat | None:
         """Call the function with the given inputs, or arrays like them; return its launches. A recording that computes
-        raises what the function raises.
+        raises what the function raises. It may hold locks in the first call, and call it again, mostly to compile what
+        the first call lacked.
 
         values: arrays of intermediate values, which the function gets in the same memory. memory: all that they are in.
         constants: arrays that are in the same memory at each call. changing: those among them whose elements may be

@@ -11,6 +11,7 @@ from onnx import TensorProto
 
 import ep.onnx
 from ep import DeviceManagerRegistry, DeviceType
+from ep.include.process.signals import HeldSignals
 from tests.exhausted import STARVED, on_linux
 from tests.onnx.test_models import model_of
 from tests.onnx.test_plans import layers
@@ -52,6 +53,32 @@ def test_other_inputs_have_the_bits_of_a_first_run(rng):
         for one, other in zip(found, wanted, strict=True):
             assert one.shape == other.shape
             np.testing.assert_array_equal(one, other)
+
+
+def test_new_sizes_hold_signals_as_often_for_many_launches(rng, monkeypatch):
+    """The handlers of all signals are exchanged a few times for a plan with known kernels, not for each launch."""
+    holds, w = [], rng.standard_normal((7, 7), np.float32) / 3
+
+    class Counting(HeldSignals):
+        def hold(self):
+            holds.append(self)
+            super().hold()
+
+    def count(*operators):
+        nodes, last = [], "x"
+        for one in operators:
+            nodes += [("MatMul", [last, "w"], [f"p {one}"]), (one, [f"p {one}"], [one])]
+            last = one
+        model = ep.onnx.load(model_of(nodes, [("x", ("n", 7))], [(last, ("n", 7))], [("w", w)]))
+        for rows in (11, 13):
+            model(x=np.ones((rows, 7), np.float32))
+        with monkeypatch.context() as patch:
+            patch.setattr("ep.include.process.section.HeldSignals", Counting)
+            holds.clear()
+            model(x=np.ones((17, 7), np.float32))
+        return len(holds)
+
+    assert 0 < count("Tanh", "Relu", "Neg", "Abs") <= count("Tanh")
 
 
 REGISTERED = """

@@ -118,18 +118,19 @@ def _asked() -> Target:
         )
     triple, processor, features = binding.get_process_triple(), config.CPU_NAME, config.CPU_FEATURES
     processor = binding.get_host_cpu_name() if processor is None else processor
-    features = _features() if features is None else features
+    features = _features(bool(config.ENABLE_AVX)) if features is None else features
     settings = repr([str(getattr(config, name, None)) for name in _SETTINGS])
     return Target(triple, processor, features, _is_own(features), settings, _data_paths(triple))
 
 
-def _features() -> str:
-    """Return the features that Numba compiles for, unless it is told others."""
+@cache
+def _features(with_avx: bool) -> str:
+    """Return the features that Numba compiles for, unless it is told others. with_avx: whether it may use AVX."""
     try:
         found = binding.get_host_cpu_features()
     except RuntimeError:  # LLVM cannot ask this processor
         return ""
-    if not numba.config.ENABLE_AVX:
+    if not with_avx:
         found.update((name, False) for name in found if name.startswith("avx"))
     return str(found.flatten())
 

@@ -52,8 +52,13 @@ def extent(dims: Sequence[int], strides: Sequence[int]) -> int:
 
 def span(dims: Sequence[int], strides: Sequence[int]) -> tuple[int, int]:
     """Return the offsets of the first and last element in memory. Strides may be negative, no size is 0."""
-    reached = [(size - 1) * stride for size, stride in zip(dims, strides, strict=True)]
-    return sum(min(one, 0) for one in reached), sum(max(one, 0) for one in reached)
+    first = last = 0
+    for size, stride in zip(dims, strides, strict=True):
+        if stride < 0:
+            first += (size - 1) * stride
+        else:
+            last += (size - 1) * stride
+    return first, last
 
 
 def writes_once(dims: Sequence[int], strides: Sequence[int]) -> bool:

@@ -135,18 +135,24 @@ _ahead: _Ahead | None = None
 
 
 _refusing = threading.local()
-"""`now`: returns whether this thread compiles no kernel now."""
+"""`now`: whether this thread compiles no kernel now."""
 
 
 @contextmanager
-def refused_kernels(now: Callable[[], bool]) -> Iterator[None]:
-    """Raise WaitingError in this block, of this thread, for a kernel that is not on disk, where `now` returns True."""
-    before = getattr(_refusing, "now", bool)
-    _refusing.now = now
+def refused_kernels() -> Iterator[None]:
+    """Raise WaitingError in this block, of this thread, for a kernel that would be compiled."""
+    before = getattr(_refusing, "now", False)
+    _refusing.now = True
     try:
         yield
     finally:
         _refusing.now = before
+
+
+def check_not_refused(file_name: str | None) -> None:
+    """Raise WaitingError for a kernel in a block of `refused_kernels`. file_name: as of `compiled`."""
+    if getattr(_refusing, "now", False):
+        raise WaitingError(file_name or "")
 
 
 def compile_ahead(launches: Callable[[], Iterable[Callable[[], object]]]) -> None:
@@ -171,7 +177,6 @@ def compiled(file_name: str | None, front_end: Callable[[], tuple[Any, list[str]
     """
     if _ahead is not None and file_name is not None:
         return _ahead.compiled(file_name, front_end)
-    if file_name is not None and getattr(_refusing, "now", bool)():
-        raise WaitingError(file_name)
+    check_not_refused(file_name)
     library, symbols = front_end()
     return library, symbols, library.machine_code()

@@ -163,4 +163,10 @@ def _addresses(
 
         return ahead.compiled(file_name, front_end)
 
-    return function_addresses(CACHE, statistics, name, made_of, to, made, documented)
+    def made_by_numba() -> tuple[int, ...]:
+        from ep.cpu.compile import ahead
+
+        ahead.check_not_refused(None)
+        return documented()
+
+    return function_addresses(CACHE, statistics, name, made_of, to, made, made_by_numba)

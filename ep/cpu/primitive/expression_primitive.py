@@ -96,7 +96,7 @@ class ExpressionPrimitive(CpuPrimitive, Expression):
             raise ArgumentValueError(name, "is read-only")
 
     def _check_overlaps(self, arrays: tuple[Any, ...]) -> None:
-        addresses = [array.__array_interface__["data"][0] for array in arrays]
+        addresses = [data_address(array) for array in arrays]
         layouts = [(array.shape, array.strides, array.itemsize) for array in arrays]
         places = []
         for address, (shape, strides, itemsize) in zip(addresses, layouts, strict=True):

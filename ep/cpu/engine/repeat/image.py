@@ -88,8 +88,9 @@ class _Image:
             number = self._todo.pop()
             copy = self._copy(number)
             copies[number] = copy
-            for at in self._words[number].addresses:
-                if (address := int(copy[at])) not in _NO_ADDRESSES:
+            places = [*self._words[number].addresses]
+            for at, address in zip(places, copy[places].tolist(), strict=True):
+                if address not in _NO_ADDRESSES:
                     sites.append((self._blocks[number] + 8 * at, *self._target(address)))
                     copy[at] = 0
         data = np.zeros(-(-self._end // LINE) * LINE, np.uint8)
@@ -182,13 +183,14 @@ class _Ranges:
 
     def __init__(self, ranges: Sequence[tuple[int, int]]) -> None:
         self._sorted: list[tuple[int, int, int]] = []
-        for number, (begin, end) in sorted(enumerate(ranges), key=lambda one: (one[1][0], -one[1][1])):
-            if not self._sorted or end > self._sorted[-1][1]:  # not in the one before
-                self._sorted.append((begin, end, number))
+        for begin, last, number in sorted([(begin, -end, number) for number, (begin, end) in enumerate(ranges)]):
+            if not self._sorted or -last > self._sorted[-1][1]:  # not in the one before
+                self._sorted.append((begin, -last, number))
+        self._begins = [begin for begin, _, _ in self._sorted]
 
     def of(self, address: int) -> tuple[int, int] | None:
         """Return the number of a range, and its beginning; None if there is none."""
-        place = bisect_right(self._sorted, address, key=lambda one: one[0]) - 1
+        place = bisect_right(self._begins, address) - 1
         if place < 0:
             return None
         begin, end, number = self._sorted[place]
@@ -199,7 +201,8 @@ class _Ranges:
 
 def _range(array: NDArray) -> tuple[int, int]:
     """Return the range of addresses of an array. An empty one that is no part of another has memory, too."""
-    return data_address(array), data_address(array) + (array.nbytes or int(array.flags.owndata))
+    begin = data_address(array)
+    return begin, begin + (array.nbytes or int(array.flags.owndata))
 
 
 def _joined(arrays: Sequence[NDArray]) -> list[tuple[int, int]]:

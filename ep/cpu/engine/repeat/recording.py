@@ -77,14 +77,21 @@ class CpuRecording(Recording):
         return Repeat(made.run, written, results, partial(self._image, made, constants))
 
     def _noted(self, function: Callable[[], Any]) -> Any:
-        """Return the results of a function, whose launches are noted. If one lacks a kernel, all are compiled, and it
-        is called again."""
-        try:
-            with refused_kernels(lambda: self._ahead is not None):
+        """Return the results of a function, whose launches are noted.
+
+        Those that are not done are noted in one critical section, where each would enter one of its own, and nothing is
+        compiled. If one lacks a kernel, all are compiled, and the function is called again, outside.
+        """
+
+        def quickly() -> Any:
+            with refused_kernels():
                 return self._begun(function)
+
+        try:
+            return self._begun(function) if self._stream.computes else exclusively(quickly)
         except WaitingError:
-            assert self._ahead is not None
-            compile_launches(self._ahead)
+            if self._ahead is not None:
+                compile_launches(self._ahead)
             return self._begun(function)
         finally:
             self._ahead = None  # it has the arrays of this call
