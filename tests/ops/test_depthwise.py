@@ -31,6 +31,15 @@ CASES = [
     ((70, 1029), (3, 3), (1, 1), (1, 1, 1, 1), (1, 1)),  # parts along rows and along columns
     ((5, 6, 19), (3, 2, 3), (2, 1, 1), (1, 0, 1, 2, 1, 0), (1, 3, 2)),
 ]
+SMALL = [  # planes whose vectors of sums go over the ends of rows, if there are several planes
+    ((13, 11), (5, 3), (1, 1), (2, 1, 2, 1), (1, 1)),
+    ((19, 21), (3, 3), (2, 2), (1, 1, 1, 1), (1, 1)),
+    ((7, 5), (3, 5), (1, 1), (0, 3, 1, 2), (2, 1)),
+    ((10, 9), (3, 2), (3, 2), (4, 5, 0, 2), (1, 3)),
+    ((7, 23), (1, 1), (4, 3), (0, 0, 0, 0), (1, 1)),
+    ((5, 6), (2, 3), (1, 1), (3, 20, 40, 1), (7, 5)),
+]
+NUM_CHANNELS = 5
 
 
 def integers(rng, shape, dtype):
@@ -55,15 +64,21 @@ def reference(x, w, strides, pads, dilations):
 
 
 @pytest.mark.parametrize(
-    ("dtype", "cases"),
-    [("float32", CASES), ("float64", CASES[4:8]), ("float16", CASES[5:9]), ("bfloat16", CASES[8:11])],
+    ("dtype", "cases", "channels"),
+    [
+        ("float32", CASES, 3),
+        ("float64", CASES[4:8], 3),
+        ("float16", CASES[5:9], 3),
+        ("bfloat16", CASES[8:11], 3),
+        *((dtype, [*CASES[:5], *SMALL], NUM_CHANNELS) for dtype in ("float32", "float64", "float16", "bfloat16")),
+    ],
 )
-def test_sums_are_exact(rng, dtype, cases):
+def test_sums_are_exact(rng, dtype, cases, channels):
     dtype = as_data_type(dtype).dtype
     for number, (sizes, kernel, *given) in enumerate(cases):
         filters = 1 + number % 2
-        x, w = integers(rng, (2, 3, *sizes), dtype), integers(rng, (3 * filters, 1, *kernel), dtype)
-        found = ops.conv(x, w, None, *given, groups=3)
+        x, w = integers(rng, (2, channels, *sizes), dtype), integers(rng, (channels * filters, 1, *kernel), dtype)
+        found = ops.conv(x, w, None, *given, groups=channels)
         expected = reference(x, w, *given).astype(dtype)
         np.testing.assert_array_equal(found.astype(float), expected.astype(float), err_msg=str(sizes))
 
@@ -74,8 +89,8 @@ def test_all_ways_to_write_have_the_same_bits(rng, num_threads, shift):
     """Also with non-temporal stores; NaN around x would be seen in sums, and numbers around them would change."""
     device = DeviceManagerRegistry.GetDevice(DeviceType.kCPU, 0)
     threads = device.GetNumThreads()
-    for sizes, kernel, *given in (CASES[5], CASES[12]):
-        x, w = (rng.standard_normal(shape, np.float32) for shape in ((1, 2, *sizes), (4, 1, *kernel)))
+    for batch, (sizes, kernel, *given) in ((1, CASES[5]), (1, CASES[12]), (17, SMALL[0]), (17, SMALL[1])):
+        x, w = (rng.standard_normal(shape, np.float32) for shape in ((batch, 2, *sizes), (4, 1, *kernel)))
         expected = ops.conv(x, w, None, *given, groups=2)
         around_x, around = np.full(x.size + 200, np.nan, np.float32), np.full(expected.size + 200, 7, np.float32)
         start = -around.ctypes.data % 64 // 4 + 64 + shift
@@ -94,11 +109,11 @@ def test_all_ways_to_write_have_the_same_bits(rng, num_threads, shift):
         assert (around[start + expected.size :] == 7).all()
 
 
-@pytest.mark.parametrize("kernel", [(3, 5), (9, 8)], ids=str)
-def test_what_is_not_finite_stays_in_its_windows(rng, kernel):
+@pytest.mark.parametrize(("kernel", "batch", "columns"), [((3, 5), 1, 83), ((9, 8), 1, 83), ((3, 5), 4, 23)], ids=str)
+def test_what_is_not_finite_stays_in_its_windows(rng, kernel, batch, columns):
     """Padding takes part in sums: 0 times infinity is NaN, in all columns whose windows have padding there."""
-    x, w = integers(rng, (1, 2, 12, 83), np.float32), integers(rng, (2, 1, *kernel), np.float32)
-    x[0, 0, 6, 40], w[1, 0, 0, 0] = np.nan, np.inf
+    x, w = integers(rng, (batch, 2, 12, columns), np.float32), integers(rng, (2, 1, *kernel), np.float32)
+    x[0, 0, 6, columns // 2], w[1, 0, 0, 0] = np.nan, np.inf
     given = (1, 1), (1, 2, 1, 2), (1, 1)
     with np.errstate(invalid="ignore"):
         expected = reference(x, w, *given)

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from ep.common.native.fields import word
 from ep.common.native.record import Words
 from ep.common.primitive.signature import Signature
 from ep.common.primitive.windows import along_axes
 from ep.cpu.compile.compiler import compile_task
-from ep.cpu.compile.jit import jit
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.engine.loop_nest import LoopNest
-from ep.cpu.engine.product.mapped import map_block
 from ep.cpu.engine.product.memory import allocate_for
+from ep.cpu.engine.product.plane_elements import elements_task, elements_words, has_few_elements
+from ep.cpu.engine.product.plane_results import mapped_results, written_results
 from ep.cpu.engine.product.plane_rows import AXES, phases_of, plane_packer, plane_words, reach_of
 from ep.cpu.engine.product.plane_sums import SumsForm, window_sums
 from ep.cpu.engine.product.shape import num_registers, tile_shape
-from ep.cpu.engine.product.state import SIZES, Planes, ProductBlock, ProductLaunch, ProductLoops
+from ep.cpu.engine.product.state import SIZES, Planes, ProductLaunch, ProductLoops
 from ep.cpu.engine.product.types import arithmetic_of
-from ep.cpu.lines.streaming import finish_streams, kind_of_work, stream_row
+from ep.cpu.lines.streaming import finish_streams
 from ep.cpu.machine.caches import last_level_caches
-from ep.cpu.shared.state import State
 from ep.include.data_type import DataType
 from ep.include.number_kind import HALVES
 from ep.include.primitive.plane_windows import PlaneWindows
@@ -82,20 +81,25 @@ class PlanesPlan(LoopNest):
         planes, kernel = windows.planes, math.prod(windows.kernel)
         if signature is not None:
             self.set_checks(counts, in_place=False)
-        filled = along_axes(windows, AXES)
-        parts, maps = _parts(filled, data_type, maps=signature is None), signature is None
-        words = plane_words(_PlaneParts, filled, groups, parts.bytes)
-        for field in ("row_parts", "block_parts", "blocks", "wide_blocks"):
-            words[getattr(_PlaneParts, field)] = getattr(parts, field)
-        self._planes = Words(words)  # compiled code has the address
-        of_plane, num_windows = filled.counts[0] * parts.row_parts * parts.block_parts, math.prod(windows.counts)
-        words[_PlaneParts.mapped] = of_plane if by_planes else 1
-        if words[_PlaneParts.mapped] > 1:
-            words[_PlaneParts.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
+        filled, maps = along_axes(windows, AXES), signature is None
+        num_windows, column_parts = math.prod(windows.counts), 1
+        if has_few_elements(filled):
+            self._planes, *self._tables = elements_words(filled, groups, filters, data_type)
+            task = elements_task(filled, data_type, maps=maps)
+        else:
+            parts = _parts(filled, data_type, maps=maps)
+            words = plane_words(_PlaneParts, filled, groups, parts.bytes)
+            for field in ("row_parts", "block_parts", "blocks", "wide_blocks"):
+                words[getattr(_PlaneParts, field)] = getattr(parts, field)
+            self._planes = Words(words)  # compiled code has the address
+            of_plane = filled.counts[0] * parts.row_parts * parts.block_parts
+            words[_PlaneParts.mapped] = of_plane if by_planes else 1
+            if words[_PlaneParts.mapped] > 1:
+                words[_PlaneParts.sums_bytes] = filters * num_windows * parts.form.result.itemsize + _LINE
+            task, column_parts = planes_task(parts.form, maps), of_plane // int(words[_PlaneParts.mapped])
         self.may_stream = max(windows.num_elements()) * data_type.itemsize > last_level_caches(1) // 4
-        column_parts = of_plane // int(words[_PlaneParts.mapped])
         self.set_words(SIZES, (filters, num_windows, kernel, planes, 1, 1, column_parts, 1))
-        self.set_words(ProductLoops.task, (planes_task(parts.form, maps),))
+        self.set_words(ProductLoops.task, (task,))
         self.set_words(ProductLoops.planes, (self._planes.address,))
 
 
@@ -166,7 +170,7 @@ def planes_task(form: SumsForm, maps: bool) -> int:
     pack, packed_rows = plane_packer(data_type, lanes, form.kernel, form.strides, form.dilations)
     sums = window_sums(form)
     load, store = loader(data_type), storer(wide)
-    are_apart, finish = _mapping(size_of_result) if maps else _writing(size, size_of_result)
+    are_apart, finish = mapped_results(size_of_result) if maps else written_results(size, size_of_result)
 
     def sum_planes(launch: ProductLaunch, begin: int, end: int) -> None:
         product = launch.product
@@ -222,68 +226,17 @@ def planes_task(form: SumsForm, maps: bool) -> int:
                 )
                 if mapped > 1:
                     if number % mapped == mapped - 1:
-                        finish(launch, plane, of_filter, 0, layers * rows * columns, whole, whole)
+                        finish(launch, plane, of_filter, 0, 1, layers * rows * columns, whole, whole)
                 elif num_columns == columns:
-                    finish(launch, plane, of_filter, first, num_rows * columns, to, dst)
+                    finish(launch, plane, of_filter, first, 1, num_rows * columns, to, dst)
                 else:
                     for row in range(num_rows):
                         of_row, behind_row = row * columns * size_of_result, row * to_step * size_of_result
                         finish(
-                            launch, plane, of_filter, first + row * columns, num_columns, to + behind_row, dst + of_row
+                            *(launch, plane, of_filter, first + row * columns, 1, num_columns),
+                            *(to + behind_row, dst + of_row),
                         )
         release(memory)
         finish_streams()
 
     return compile_task(f"product.planes.{form.name}{'.mapped' * maps}", sum_planes)
-
-
-def _writing(size: int, size_of_result: int) -> tuple[Any, Any]:
-    """Return functions for sums that are the results.
-
-    The first, (launch), returns whether sums are computed in memory apart from c, to be written with non-temporal
-    stores. The second, (launch, plane, filter, first, count, values, dst), writes `count` of them from there to dst.
-    """
-
-    @jit
-    def are_apart(launch: ProductLaunch) -> bool:
-        settings = State.at(launch.state).settings
-        product = launch.product
-        words, planes = _PlaneParts.at(product.planes), product.num_batches
-        num_bytes, written = planes * size, planes * product.m * size_of_result
-        for axis in range(AXES):
-            num_bytes *= words.sizes[axis]
-        written *= product.n
-        num_bytes += written
-        return num_bytes > settings.tiles_from[kind_of_work(num_bytes, written)]
-
-    @jit
-    def finish(launch: int, plane: int, of_filter: int, first: int, count: int, values: int, dst: int) -> None:
-        if values != dst:
-            stream_row(dst, values, count * size_of_result)
-
-    return are_apart, finish
-
-
-def _mapping(size_of_result: int) -> tuple[Any, Any]:
-    """Return the same functions for sums that are mapped: the second one computes the map of `count` sums.
-
-    first: the number of the first of them in its plane of c.
-    """
-
-    @jit
-    def are_apart(launch: ProductLaunch) -> bool:
-        return launch.apart != 0
-
-    @jit
-    def finish(
-        launch: ProductLaunch, plane: int, of_filter: int, first: int, count: int, values: int, dst: int
-    ) -> None:
-        if launch.map != 0:
-            block, product = ProductBlock.on_stack(), launch.product
-            block.batch = plane
-            block.first_row = of_filter
-            block.first_column = first
-            block.columns = count
-            map_block(launch, block, values, product.n, 0, 1)
-
-    return are_apart, finish
