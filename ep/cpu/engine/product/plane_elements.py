@@ -22,6 +22,7 @@ from ep.cpu.compile.jit import inlined
 from ep.cpu.compile.memory import loader, release, storer
 from ep.cpu.compile.target import has_avx512
 from ep.cpu.compile.vector import (
+    Mask,
     all_lanes,
     convert,
     elements,
@@ -49,34 +50,34 @@ _ENOUGH_PLANES: Final = 8
 _MOST_PLACES: Final = 32  # their code is written one by one
 _MOST_STRIDE: Final = 4
 _VALUE_BYTES: Final = 8 * 1024  # of sums that are mapped together, a part of L1
-_MOST_PRODUCTS: Final = 6000
-"""The most products of a plane for which this is not slower than rows of sums, whose tiles read each vector once."""
+_MOST_ELEMENTS: Final = 1 << 13  # of a phase
+_BITS: Final = 16  # of a mask in memory
+_MOST_PRODUCTS: Final = {True: 6000, False: 2000}
+"""By whether there is AVX-512: the most products of a plane for which this is not slower than rows of sums, whose tiles
+read each vector once."""
 
 
 class _PlaneElements(Planes):
     vectors = word()  # of the sums of a plane
     at_once = word()  # the planes whose sums are mapped together
     distances = pointer(Int64)  # of each place: elements from the one of a sum to that which it reads
-    masks = address()  # for each vector and place, 16 bits that say which elements are read
+    masks = address()  # for each vector and place, which elements are read: in the form of `_mask_reader`
     phase_step = word()  # elements from phase to phase of a packed plane
     packed_bytes = word()
 
 
 def has_few_elements(windows: PlaneWindows) -> bool:
-    """Return whether sums of windows along three axes are computed here.
-
-    The masks are bits, which only AVX-512 takes for what they are.
-    """
-    (layers, _, columns), (num_layers, _, of_row) = windows.sizes, windows.counts
+    """Return whether sums of windows along three axes are computed here."""
+    (layers, rows, columns), (num_layers, _, of_row) = windows.sizes, windows.counts
     _, *strides = windows.strides
     return (
-        has_avx512()
-        and layers == num_layers == windows.kernel[0] == 1
+        layers == num_layers == windows.kernel[0] == 1
         and windows.before[0] == 0
         and windows.planes >= _ENOUGH_PLANES
         and prod(windows.kernel) <= _MOST_PLACES
-        and prod(windows.counts) * prod(windows.kernel) <= _MOST_PRODUCTS
+        and prod(windows.counts) * prod(windows.kernel) <= _MOST_PRODUCTS[has_avx512()]
         and max(strides) <= _MOST_STRIDE
+        and max(*windows.before, *windows.dilations, rows // strides[0] * of_row) <= _MOST_ELEMENTS
         and of_row >= -(-columns // strides[1])
     )
 
@@ -102,10 +103,15 @@ def elements_words(windows: PlaneWindows, groups: int, filters: int, data_type: 
         are_inside = (of_rows >= 0) & (of_rows < rows), (of_columns >= 0) & (of_columns < columns)
         inside.append(np.logical_and.outer(*are_inside).ravel())
     vectors = -(-num_sums // lanes)
-    bits = np.zeros((vectors * lanes, len(inside)), np.int64)
-    bits[:num_sums] = np.array(inside).T
-    masks = np.sum(bits.reshape(vectors, lanes, -1) << np.arange(lanes)[:, None], axis=1).astype(np.uint16)
-    tables = Words(np.array(distances, np.int64)), Words(np.pad(masks.ravel(), (0, -masks.size % 4)).view(np.int64))
+    are_read = np.zeros((vectors * lanes, len(inside)), np.bool_)
+    are_read[:num_sums] = np.array(inside).T
+    masks: np.ndarray[Any, Any] = np.ascontiguousarray(are_read.reshape(vectors, lanes, -1).swapaxes(1, 2))
+    if has_avx512():
+        masks = np.packbits(np.pad(masks, ((0, 0), (0, 0), (0, _BITS - lanes))), axis=2, bitorder="little")
+    else:
+        masks = -masks.astype(_signs(wide).dtype)
+    masks = masks.ravel().view(np.uint8)
+    tables = Words(np.array(distances, np.int64)), Words(np.pad(masks, (0, -masks.size % 8)).view(np.int64))
     at_once = max(_VALUE_BYTES // (filters * num_sums * wide), 1)
     is_packed = _is_packed(windows, data_type)
     packed_bytes = row_stride * stride * phase_step * wide if is_packed else 0
@@ -193,7 +199,7 @@ def _sums(wide: DataType, result: DataType, places: int, lanes: int) -> Any:
     src: the first element of the plane, or of its first phase. weights: one of each place, in the type of sums.
     """
     Row, Stored, Numbers, Masks = vector(wide, lanes), vector(result, lanes), elements(wide), mask(lanes)
-    Bits, stays = elements(DataType.kUInt16), places + 4 < num_registers()
+    read_mask, stays = _mask_reader(wide, lanes), places + 4 < num_registers()
 
     @inlined
     def sums(words: _PlaneElements, src: int, weights: int, count: int, dst: int) -> None:
@@ -202,10 +208,10 @@ def _sums(wide: DataType, result: DataType, places: int, lanes: int) -> Any:
             for place in unrolled(range(places)):
                 factors[place] = Row.splat(Numbers.at(weights)[place])
         for number in range(words.vectors):
-            index, bits, total = number * lanes, Bits.at(words.masks)[number * places :], Row.splat(-0.0)
+            index, total = number * lanes, Row.splat(-0.0)
             for place in unrolled(range(places)):
                 factor = factors[place] if stays else Row.splat(Numbers.at(weights)[place])
-                x = load(Row, src, index + distances[place], mask_of_bits(Bits.at(bits)[place], lanes))
+                x = load(Row, src, index + distances[place], read_mask(words.masks, number * places + place))
                 total = fma(x, factor, total)
             used[0] = all_lanes(lanes)
             if count - index < lanes:
@@ -213,3 +219,23 @@ def _sums(wide: DataType, result: DataType, places: int, lanes: int) -> Any:
             store(dst, index, convert(Stored, total), used[0])
 
     return sums
+
+
+def _signs(wide: int) -> DataType:
+    """Return the type of integers of as many bytes, whose signs are a mask."""
+    return DataType.kInt32 if wide == DataType.kInt32.itemsize else DataType.kInt64
+
+
+def _mask_reader(wide: DataType, lanes: int) -> Any:
+    """Return a function (masks, number) that returns a mask: of bits with AVX-512, else of the signs of numbers."""
+    Bits, Signs, has_bits = elements(DataType.kUInt16), vector(_signs(wide.itemsize), lanes), has_avx512()
+
+    @inlined
+    def read_bits(masks: int, number: int) -> Mask:
+        return mask_of_bits(Bits.at(masks)[number], lanes)
+
+    @inlined
+    def read_signs(masks: int, number: int) -> Mask:
+        return load(Signs, masks, number * lanes) < Signs.zero()
+
+    return read_bits if has_bits else read_signs
