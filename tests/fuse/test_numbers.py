@@ -83,6 +83,22 @@ def test_operands(expression, data_type, device, rng, compare):
         pytest.skip("the device has no such key")
 
 
+def test_several_numbers_as_arguments(device, rng, one_by_one):
+    """Each one is used at its own place, in whichever form the others come."""
+    x = rng.normal(size=67).astype(np.float32)
+    array, forms = placed(device, x), []
+    for number in (2.5, -3.0, 0.1):
+        scalar = np.array(number, np.float32)
+        forms.append((number, placed(device, scalar), placed(device, np.full(x.shape, scalar))))
+
+    def function(x, a, b, c):
+        return x * a + b, (x - c) * b, c / x
+
+    fused, wanted = ep.fuse(function), [bits(host(one)) for one in one_by_one(function, array, *(f[-1] for f in forms))]
+    for given in itertools.product(*forms):
+        assert [bits(host(one)) for one in fused(array, *given)] == wanted
+
+
 @pytest.mark.parametrize("number", [7.0, 2.0, 0.5, 3.0])
 def test_powers_of_a_number_in_zeta(number, device, rng, compare):
     """C compilers know some powers of a constant, such as those of 8 = 7 + 1, and compute them in another way."""
