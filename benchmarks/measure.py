@@ -46,9 +46,13 @@ class Bench:
         self._copier = min((name for name in times if name != "ep"), key=lambda name: times[name].median, default="ep")
         return {name: self._copy.bytes_moved / timing.median / 1e9 for name, timing in times.items()}
 
-    def measure(self, case: Case) -> Result:
-        """Return the times of a case; `wrong` names the libraries whose results differ, which are not timed."""
+    def measure(self, case: Case, behind: int | None = None) -> Result:
+        """Return the times of a case; `wrong` names the libraries whose results differ, which are not timed.
+
+        behind: the bytes from the start of a cache line to each array, if they are others than so far.
+        """
         wrong: dict[str, str] = {}
+        self._behind = self._behind if behind is None else behind
         with np.errstate(all="ignore"):
             ready = self._ready(case, wrong)
             if ready and self._copier and case.bytes_moved >= _BESIDE_COPY:

@@ -24,7 +24,7 @@ ROWS: Final = "rows"
 ODD: Final = "odd"
 """The group of sizes that are not powers of two. Run only on request."""
 PLACE: Final = "place"
-"""The group of moves and broadcasts whose rows begin anywhere in a cache line. Run only on request."""
+"""The group of moves and broadcasts of arrays at a cache line and behind it. Run only on request."""
 LAUNCHES: Final = "launches"
 """The group of launches with new dims, and of operators on many arrays and on views. Run only on request."""
 CALLS: Final = "calls"
@@ -46,7 +46,7 @@ GROUPS: Final = {
     PRODUCTS: "products of models, whatever the sizes",
     ROWS: "softmaxes of rows of 31 to 50,257 columns",
     ODD: "sizes that are not powers of two",
-    PLACE: "moves and broadcasts whose rows begin anywhere in a cache line",
+    PLACE: "moves and broadcasts of arrays at a cache line, and behind it",
     LAUNCHES: "launches of new dims, a thousand arrays, and views",
     CALLS: "calls of ep.ops with 4,096 numbers",
     CONV: "convolutions of models",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +27,7 @@ from benchmarks import (
 from benchmarks.fuse import run as fused
 from benchmarks.instructions import HOST, NOT_HELD
 from benchmarks.measure import Bench
-from benchmarks.options import CALLS, CONV, ENCODER, FUSE, LAUNCHES, NORMS, PAUSES, TORCH
+from benchmarks.options import CALLS, CONV, ENCODER, FUSE, LAUNCHES, NORMS, PAUSES, PLACE, TORCH
 from benchmarks.peers import installed_peers
 from benchmarks.selection import Selection
 from ep.bench.plot import draw
@@ -85,7 +86,13 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
         "runs": [],
         **{name: group.measure(arguments) if name in arguments.only else {} for name, group in _WITHOUT_CASES.items()},
     }
-    total = sum(1 for _ in selection)
+    places = sorted({0, arguments.behind})
+    cases = [
+        (name, size, replace(case, name=f"{case.name}, {place} behind a line") if name == PLACE else case, place)
+        for name, size, case in selection
+        for place in (places if name == PLACE else [arguments.behind])
+    ]
+    total = len(cases)
     if total == 0:
         return document
     bench, start = Bench(peers, arguments.threads, arguments.seconds, arguments.behind), time.perf_counter()
@@ -98,8 +105,8 @@ def _measure(arguments: Namespace, selection: Selection) -> dict[str, Any]:
         document["copy_gb_per_s"] = {fastest: theirs[fastest]}
         results = []
         with output.progress(f"cases of run {number + 1}", total) as advance:
-            for name, size, case in selection:
-                results.append({"set": name, "size": size, **bench.measure(case)})
+            for name, size, case, place in cases:
+                results.append({"set": name, "size": size, **bench.measure(case, place)})
                 advance(1)
         document["runs"].append(results)
         if arguments.json:  # the results so far
