@@ -156,6 +156,25 @@ def test_signatures(name):
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
+def test_contracts_are_abstract(name):
+    """A class for a device defines Launch, or what the contract's Launch hands its arguments to."""
+    contract = factory(name).primitive
+    request = primitives.Request(contract, None, ())
+    for abstract in (contract, type("Of", (contract,), {})):
+        assert abstract.__abstractmethods__ == {"Launch"}
+        with pytest.raises(TypeError, match="Launch"):
+            abstract(request)
+    given, stream = [*range(spelled(contract.Launch).count(",") + 1)], object()
+    own = type("Own", (contract,), {"Launch": lambda self, *args: args})
+    assert own(request).Launch(stream, *given) == (stream, *given)
+    taken = []
+    handed = type("Handed", (contract,), {"_launch_with": lambda self, *args: taken.append(args)})
+    handed(request).Launch(stream, *given[1:])
+    assert taken[0][0] is stream
+    assert spelled(handed.Launch) == spelled(contract.Launch)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
 def test_documented(name):
     contract = factory(name)
     for documented in (contract, contract.New, contract.primitive, contract.primitive.Launch):

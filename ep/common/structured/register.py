@@ -9,12 +9,12 @@ from ep.common.primitive import keys
 from ep.common.structured import maps, moves, rows
 from ep.common.structured.expression import StructuredExpression
 from ep.common.structured.kernels import StructureKernels
-from ep.common.structured.primitive import StructuredPrimitive
 from ep.include import primitive as contracts
 from ep.include.primitive.primitive import Factory, Key, Request
 from ep.include.primitive.registry import register_primitive_factory
 
-_PRIMITIVES: Final[dict[type[StructuredPrimitive], tuple[type[Factory[Any]], Iterable[Key]]]] = {
+# mypy sees the abstract Launch of the contracts, in whose place `Primitive` puts a concrete one
+_PRIMITIVES: Final[dict[Any, tuple[type[Factory[Any]], Iterable[Key]]]] = {
     maps.StructuredElementwiseUnary: (contracts.ElementwiseUnaryFactory, keys.ELEMENTWISE_UNARY),
     maps.StructuredCast: (contracts.CastFactory, keys.CAST),
     maps.StructuredBroadcastUnary: (contracts.BroadcastElementwiseUnaryFactory, keys.BROADCAST_ELEMENTWISE_UNARY),

@@ -55,7 +55,7 @@ class CpuPrimitive(Launchable, Primitive):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls._written is None and cls._inherits_launch():
+        if cls._written is None and cls._has_launch_of_contract():
             cls._written, cls.Launch = staticmethod(cls.Launch), launched(cls.Launch)  # type: ignore[method-assign]
 
     def __init__(self, request: Request) -> None:

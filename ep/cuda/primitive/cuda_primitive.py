@@ -102,7 +102,7 @@ class CudaPrimitive(Launched, KernelPrimitive):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls._forward is None and cls._inherits_launch():
+        if cls._forward is None and cls._has_launch_of_contract():
             cls.Launch = launched(cls.Launch)  # type: ignore[method-assign]
             cls._forward = cls, cls.Launch.forward  # type: ignore[attr-defined]
 

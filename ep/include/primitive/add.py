@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ep.include.stream import Stream
 class Add(Primitive):
     """`dst[i] = srcs[0][i] + srcs[1][i] + ...` (`add.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, srcs: Sequence[Any], dst: Any, count: int) -> None:
         """Add on `stream`.
 

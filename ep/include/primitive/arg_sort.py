@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -16,6 +17,7 @@ class ArgSort(Primitive):
     All elements may be sorted, or only the first few found. One place is that of an extreme.
     """
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

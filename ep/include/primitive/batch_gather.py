@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -15,6 +16,7 @@ class BatchGather(Primitive):
     Upstream has it as a separate kernel (`user/kernels/batch_gather_kernel_util`), and as a primitive in a proposal.
     """
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

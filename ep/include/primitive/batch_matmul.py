@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,6 +14,7 @@ from ep.include.stream import Stream
 class BatchMatmul(Primitive):
     """`c[i] = alpha * a[i] @ b[i] + beta * c[i]`, with a and b transposed as requested in New (`batch_matmul.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

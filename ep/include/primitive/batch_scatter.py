@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -16,6 +17,7 @@ class BatchScatter(Primitive):
     Upstream has kernels for elements along an axis (`user/kernels/dim_scatter_kernels`).
     """
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

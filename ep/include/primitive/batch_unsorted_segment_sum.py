@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -15,6 +16,7 @@ class BatchUnsortedSegmentSum(Primitive):
     Upstream has it as a separate kernel (`user/kernels/unsorted_batch_segment_sum_kernel`).
     """
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

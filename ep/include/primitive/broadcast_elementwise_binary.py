@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ep.include.stream import Stream
 class BroadcastElementwiseBinary(Primitive):
     """`dst = op(src0, src1)` with NumPy's broadcasting (`broadcast_elementwise_binary.h`)."""
 
+    @abstractmethod
     def Launch(
         self, stream: Stream, src0_dims: Sequence[int], src0: Any, src1_dims: Sequence[int], src1: Any, dst: Any
     ) -> None:

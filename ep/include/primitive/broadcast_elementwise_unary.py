@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from ep.include.stream import Stream
 class BroadcastElementwiseUnary(Primitive):
     """`dst = op(src)` with NumPy's broadcasting of src to dst's dims (`broadcast_elementwise_unary.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ WindowProduct = Callable[[Stream, Any, Any, Any], None]
 class BroadcastMatmul(Primitive):
     """`c = alpha * a @ b + beta * c` over the last two dims, the others broadcast as NumPy's (`broadcast_matmul.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

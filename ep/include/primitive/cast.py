@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -16,6 +17,7 @@ class Cast(Primitive):
     saturated, 0 for NaN. To floating point: rounded once, to nearest even. Real to complex: imaginary part 0.
     """
 
+    @abstractmethod
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         """Convert on `stream`.
 

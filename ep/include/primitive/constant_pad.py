@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ep.include.stream import Stream
 class ConstantPad(Primitive):
     """`dst[i] = src[i - padding_before]`, or `pad_val` if that is outside src (`constant_pad.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from operator import index
 from typing import Any
@@ -15,6 +16,7 @@ from ep.include.stream import Stream
 class CopyNd(Primitive):
     """`dst[dst_pos + i] = src[src_pos + i]` for every `i` inside `extent` (`copy_nd.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

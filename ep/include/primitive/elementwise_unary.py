@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,6 +14,7 @@ from ep.include.stream import Stream
 class ElementwiseUnary(Primitive):
     """`dst[i] = op(src[i])` (`elementwise_unary.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         """Apply the op on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ class Expand(Primitive):
     Upstream has it as a separate kernel (`user/kernels/expand_kernel_util`), and as a primitive in a proposal.
     """
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -12,6 +13,7 @@ from ep.include.stream import Stream
 class Fill(Primitive):
     """`dst[i] = value` (`fill.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, dst: Any, value: Any, count: int) -> None:
         """Fill on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
@@ -41,10 +42,8 @@ def implements(interface: type[Factory[Any]], *, on: DeviceType, keys: Iterable[
         contract = interface.primitive
         if not (isinstance(primitive, type) and issubclass(primitive, contract)):
             raise TypeError(f"{primitive!r} must be a class that derives from {contract.__name__}")
-        missing = ", ".join(sorted(primitive.__abstractmethods__))
-        if primitive.Launch is contract.Launch and primitive._launch_with is Primitive._launch_with:
-            missing = "Launch"
-        if missing:
+        if inspect.isabstract(primitive):
+            missing = ", ".join(sorted(primitive.__abstractmethods__))
             raise TypeError(f"{primitive!r} must define {missing}")
 
         def Make(self: Factory[Any], request: Request) -> Primitive:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -12,6 +13,7 @@ from ep.include.stream import Stream
 class LogSoftmax(Primitive):
     """`y[r, c] = x[r, c] - log(sum(exp(x[r, :])))`, without overflow (`log_softmax.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         """Compute on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -13,6 +14,7 @@ from ep.include.stream import Stream
 class Matmul(Primitive):
     """`c = alpha * a @ b + beta * c`, with a and b transposed as requested in New (`matmul.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, m: int, n: int, k: int, alpha: Any, a: Any, b: Any, beta: Any, c: Any) -> None:
         """Multiply on `stream`.
 

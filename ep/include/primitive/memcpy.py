@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from enum import Enum
 from typing import Any
 
@@ -21,6 +22,7 @@ class MemcpyKind(Enum):
 class Memcpy(Primitive):
     """Copy of bytes (`memcpy.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, dst: Any, src: Any, count: int) -> None:
         """Copy on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.primitive.primitive import Factory, Primitive, Request
@@ -11,6 +12,7 @@ from ep.include.stream import Stream
 class Memset(Primitive):
     """Fill with one byte (`memset.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, dst: Any, value: int, count: int) -> None:
         """Set bytes on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -12,6 +13,7 @@ from ep.include.stream import Stream
 class OneHot(Primitive):
     """`out[i, j] = on_value if indices[i] == lower_bound + j else off_value` (`one_hot.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ep.include.stream import Stream
 class Permute(Primitive):
     """Axis `i` of dst is axis `permutation[i]` of src, as in `numpy.transpose` (`permute.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

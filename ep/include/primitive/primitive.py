@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import update_wrapper
+from types import FunctionType
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -66,6 +68,14 @@ class Request:
         return f"{self.interface.__name__}({', '.join(parts)})"
 
 
+def _concrete(launch: Any) -> Any:
+    """Return the abstract Launch of a contract as one that devices' classes have."""
+    found = FunctionType(launch.__code__, launch.__globals__, launch.__name__, launch.__defaults__, launch.__closure__)
+    found.__kwdefaults__ = launch.__kwdefaults__
+    update_wrapper(found, launch).__dict__.update(__isabstractmethod__=False, is_of_contract=True)
+    return found
+
+
 class Primitive(ABC):
     """A small piece of device work, made by `ep.NewPrimitive` for one key and launched any number of times.
 
@@ -104,12 +114,19 @@ class Primitive(ABC):
         sizes: the sizes and other integers, or the dims and strides, as given. buffers: as given.
         others: the numbers and the data type of the launch, as given.
         """
-        raise NotImplementedError(f"{type(self).__qualname__} defines neither Launch nor _launch_with")
+        raise NotImplementedError(f"{type(self).__qualname__} does not define _launch_with")
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        launch = cls.Launch
+        is_abstract = getattr(launch, "__isabstractmethod__", False) and launch is not Primitive.Launch
+        if is_abstract and cls._launch_with is not Primitive._launch_with:
+            cls.Launch = _concrete(launch)  # type: ignore[method-assign]
 
     @classmethod
-    def _inherits_launch(cls) -> bool:
-        """Return whether Launch is that of a contract and hands its arguments over; a class may also have its own."""
-        return "Launch" not in vars(cls) and not getattr(cls.Launch, "__isabstractmethod__", False)
+    def _has_launch_of_contract(cls) -> bool:
+        """Return whether Launch is that of a contract, which hands its arguments over."""
+        return getattr(cls.Launch, "is_of_contract", False)
 
     def __repr__(self) -> str:
         request = getattr(self, "request", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ class Reduce(Primitive):
     run. 16-bit floating types are computed in float32 or wider and rounded once.
     """
 
+    @abstractmethod
     def Launch(self, stream: Stream, src_dims: Sequence[int], src: Any, axes: Sequence[int], dst: Any) -> None:
         """Reduce on `stream`.
 

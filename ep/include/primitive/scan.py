@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -17,6 +18,7 @@ class Scan(Primitive):
     depends only on the sizes, so the result has the same bits in every run.
     """
 
+    @abstractmethod
     def Launch(
         self, stream: Stream, outer_dim_size: int, scan_dim_size: int, inner_dim_size: int, src: Any, dst: Any
     ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -12,6 +13,7 @@ from ep.include.stream import Stream
 class Softmax(Primitive):
     """`y[r, c] = exp(x[r, c]) / sum(exp(x[r, :]))`, without overflow (`softmax.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, rows: int, cols: int, x: Any, y: Any) -> None:
         """Compute on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -12,6 +13,7 @@ from ep.include.stream import Stream
 class SoftmaxBackward(Primitive):
     """`dx[r, c] = (dy[r, c] - sum(y[r, :] * dy[r, :])) * y[r, c]` (`softmax_backward.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, rows: int, cols: int, y: Any, dy: Any, dx: Any) -> None:
         """Compute on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -12,6 +13,7 @@ from ep.include.stream import Stream
 class TensorFill(Primitive):
     """`dst[i] = src[0]` (`tensor_fill.h`)."""
 
+    @abstractmethod
     def Launch(self, stream: Stream, src: Any, dst: Any, count: int) -> None:
         """Fill on `stream`.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -22,6 +23,7 @@ class TreeEnsemble(Primitive):
     word that is not read, so that all float64 numbers are aligned.
     """
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 from ep.include.data_type import DTypeLike
@@ -15,6 +16,7 @@ class UnsortedSegmentSum(Primitive):
     Upstream has it as a separate kernel (`user/kernels/unsorted_segment_sum_kernel_util`).
     """
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,

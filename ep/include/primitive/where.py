@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from ep.include.stream import Stream
 class Where(Primitive):
     """`z = x where cond != 0 else y`, with NumPy's broadcasting of all three (`where.h`)."""
 
+    @abstractmethod
     def Launch(
         self,
         stream: Stream,
