@@ -17,6 +17,7 @@ from ep.include.number_kind import BYTES
 from ep.include.primitive.blas import BlasTransposeType
 from ep.include.primitive.cast import CastFactory
 from ep.include.primitive.expression import ExpressionFactory
+from ep.include.primitive.fill import FillFactory
 from ep.include.primitive.structure import Convolution, MatrixProduct, Step, Structure
 from ep.ops.conv import MATMUL, conv_attributes, conv_local, conv_shapes, conv_signatures, product
 from ep.ops.declare.function import FUNCTIONS, Tensor, operator
@@ -244,8 +245,10 @@ def _conv_with_zero_points(function: Any) -> Any:
         out: Array | None = None,
     ) -> Array:
         given = {"strides": strides, "pads": pads, "dilations": dilations, "groups": groups}
+        is_plain = x_zero_point is None and w_zero_point is None
+        if is_plain and getattr(w, "shape", ())[1:2] != (1,):  # it may be depthwise
+            return function(x, w, **given) if out is None else function(x, w, **given, out=out)
         arrays, (x, w), (of_x, of_w) = _read((x, w), (x_zero_point, w_zero_point), ("x", "w"))
-        is_plain = of_x is None and of_w is None
         shape, of_filters, mul, total = tuple(x.shape), tuple(w.shape), FUNCTIONS["mul"], FUNCTIONS["sum"]
         found = conv_attributes(shape, of_filters, **given)
         filters, groups, spatial = of_filters[0], found["groups"], (1,) * (len(shape) - 2)
@@ -319,6 +322,7 @@ class _Product(SubjectValue):
 
 
 _PRODUCT: Final = primitive_exists(ExpressionFactory, _Product(_OF_MATRICES, lambda: MatrixProduct(False, False)))
+_FILL: Final = primitive_exists(FillFactory, _SUMS)
 _CONVOLUTION: Final = primitive_exists(ExpressionFactory, _Product(("x", "w"), Convolution, *Convolution._fields))
 
 
@@ -331,9 +335,12 @@ def matmul_integer_kernel(calls: Calls, multiply: Any) -> Plan:
     return Plan(Launch(multiply, [View(RESULT, of_c)], [View(Placeholder(0), of_a), View(Placeholder(1), of_b)]))
 
 
-@launching("conv_integer", _CONVOLUTION, when=_bytes("x", "w"), priority=1)
-def conv_integer_kernel(calls: Calls, multiply: Any) -> Plan:
+@launching("conv_integer", _CONVOLUTION, _FILL, when=_bytes("x", "w"), priority=1, dst="out")
+def conv_integer_kernel(calls: Calls, multiply: Any, fill: Any) -> Plan:
     """Return one launch of Expression, which reads windows of x where they are."""
+    if 0 in calls.shapes[1]:  # sums of nothing, as a rank has them
+        (shape,) = conv_shapes(calls.shapes, calls.attributes)
+        return Plan(Launch(fill, RESULT, 0, math.prod(shape)))
     return Plan(Launch(multiply, [RESULT], [Placeholder(0), Placeholder(1)]))
 
 

@@ -148,7 +148,7 @@ def compiled(
     example_inputs: Sequence[Any],
     compile_graph: Callable[[GraphModule], Callable[..., Any]],
     *,
-    has_all: bool,
+    has_all: bool = False,
 ) -> Callable[..., Any]:
     """Compile a graph. compile_graph: compiles each one that AOTAutograd makes of it: forward, backward. has_all:
     whether both are compiled at once; otherwise the first backward call compiles its graph."""

@@ -104,14 +104,14 @@ NEW_DIMS = {
     ),
     "binary, row": (("BroadcastElementwiseBinary", BinaryOp.kAdd, F32, F32, 4), lambda n: ((n, 3), A, (3,), B, C), 58),
     "unary": (("BroadcastElementwiseUnary", UnaryOp.kExp, F32, F32, 4), lambda n: ((n, 3), A, (n, 3), C), 52),
-    "expand": (("Expand", F32, 4), lambda n: ((n, 1), A, (n, 5), C), 60),
+    "expand": (("Expand", F32, 4), lambda n: ((n, 1), A, (n, 5), C), 61),
     "permute": (("Permute", 4), lambda n: (F32, (n, 4), A, (1, 0), C), 80),
     "copy_nd": (("CopyNd", 4), lambda n: (F32, C, (n + 9, 8), (3, 1), A, (n + 3, 4), (1, 0), (n, 3)), 76),
     "copy_nd, place": (("CopyNd", 4), lambda n: (F32, C, (8, 4000), (1, n), A, (8, 1), (0, 0), (3, 1)), 76),
     "pad": (("ConstantPad", F32), lambda n: ((n, 3), A, (1, 0), (0, 2), 0, C), 62),
     "where": (("Where", np.dtype(bool), F32, 4), lambda n: ((n, 1), CONDITION, (n, 3), A, (3,), B, C), 82),
-    "reduce": (("Reduce", ReduceOp.kSum, F32, 4), lambda n: ((n, 4), A, (1,), C), 55),
-    "matmul": (("BroadcastMatmul", F32, N, N, 4), lambda n: (1, (n, 2, 3), A, (3, 2), B, 0, (n, 2, 2), C), 58),
+    "reduce": (("Reduce", ReduceOp.kSum, F32, 4), lambda n: ((n, 4), A, (1,), C), 56),
+    "matmul": (("BroadcastMatmul", F32, N, N, 4), lambda n: (1, (n, 2, 3), A, (3, 2), B, 0, (n, 2, 2), C), 59),
 }
 
 

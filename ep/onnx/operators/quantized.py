@@ -88,6 +88,8 @@ def quantize(
         scale = ops.cast(scale, np.float64)
     if precision:
         x, scale = (ops.cast(one, dtype_of(precision)) for one in (x, scale))
+    elif scale.dtype.itemsize == 2 and x.dtype != scale.dtype:  # ONNX divides in the type of the scale
+        x = ops.cast(x, scale.dtype)
     with named("y"):
         return ops.quantize(x, scale, zero_point, dtype_of(output_dtype) if output_dtype else None, axis, block_size)
 
