@@ -259,7 +259,8 @@ def _conv_with_zero_points(function: Any) -> Any:
         if of_w is not None:
             of_w = _fitting(of_w, "w_zero_point", [(filters,)], "w", of_filters)
             of_w = of_w if of_w.shape else FUNCTIONS["expand"](of_w, (filters,))
-        if is_depthwise(of_filters, groups) and k <= _MOST_IN_FLOAT32 and {x.dtype.kind, w.dtype.kind} <= {*"iu"}:
+        are_bytes = as_data_type(x.dtype) in BYTES and as_data_type(w.dtype) in BYTES
+        if are_bytes and is_depthwise(of_filters, groups) and k <= _MOST_IN_FLOAT32:
             x = _moved(x, of_x)
             w = _moved(w, None if of_w is None else viewed(of_w, (filters, 1, *spatial)))
             sums = FUNCTIONS["conv"](x, w, **given)

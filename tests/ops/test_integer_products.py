@@ -271,3 +271,11 @@ def test_wrong_arguments(name, args, error, words):
 def test_there_is_no_gradient():
     with pytest.raises(TypeError, match="matmul_integer has no gradient"):
         ep.ops.vjp("matmul_integer", (A, B), {}, None, np.ones((3, 5), np.int32))
+
+
+@pytest.mark.parametrize("groups", [1, 3])
+@pytest.mark.parametrize("dtype", [np.int16, np.int32])
+def test_wider_integers_are_refused(dtype, groups):
+    """Also those of a depthwise convolution, whose bytes are computed in float32."""
+    with pytest.raises(UnsupportedPrimitiveError, match=f"have dtype {np.dtype(dtype)}"):
+        ep.ops.conv_integer(np.ones((1, 3, 5), dtype), np.ones((3, 3 // groups, 2), dtype), groups=groups)
