@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 from ep.common.loops import unrolled
 from ep.common.native.fields import AnyPointer, Int64
 from ep.cpu.compile.jit import inlined, separate
-from ep.cpu.compile.target import has_avx512, multiplies_quads
+from ep.cpu.compile.target import multiplies_quads
 from ep.cpu.compile.vector import (
     add_pairs,
     add_quads,
@@ -27,8 +27,8 @@ from ep.cpu.compile.vector import (
     store,
     vector,
 )
-from ep.cpu.compile.vector_class import Mask, Vector
 from ep.cpu.compile.vectors import L2_CACHE
+from ep.cpu.engine.product.packing import row_reader
 from ep.cpu.engine.product.shape import lanes_of, num_registers
 from ep.cpu.engine.product.types import Types
 from ep.cpu.lines.fetch import constant_fetch
@@ -83,21 +83,8 @@ def rows_of_b(b: DataType, shifts: bool) -> Any:
     """
     size, unit, lanes = group()
     columns = size * lanes
-    Stored, Units, Elements, Sums = (
-        vector(b, columns),
-        vector(unit, columns),
-        elements(b),
-        vector(DataType.kUInt32, lanes),
-    )
-    interleave, has_masks = _interleaver(size, columns), has_avx512()
-
-    @inlined
-    def row_of(source: int, used: Mask, whole: bool) -> Vector:
-        if has_masks:
-            return load(Stored, source, 0, used)
-        if whole:  # masks of bytes are instructions of AVX-512; without it, LLVM reads one element after the other
-            return load(Stored, source)
-        return load(Stored, source, 0, used)
+    Units, Elements, Sums = vector(unit, columns), elements(b), vector(DataType.kUInt32, lanes)
+    interleave, row_of = _interleaver(size, columns), row_reader(b, columns)
 
     @inlined
     def read(address: int, step: int, last: int, num_columns: int, into: AnyPointer) -> None:

@@ -19,17 +19,12 @@ _HALF: Final = 16  # the bits of a number of a pair
 
 
 @cache
-def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
-    """Return a function (src, step, count, k, dst) that packs rows of src as contiguous rows of `width` numbers.
+def row_reader(data_type: DataType, width: int) -> Any:
+    """Return a function (source, used, whole) that reads a vector of `width` numbers.
 
-    src has k rows, `step` elements from row to row. The first `count` elements of each, from 1 to width, are read; the
-    rest of a row of dst is 0.
-    paired: whether two rows of src become one of dst, whose elements have those of the first one in their upper halves.
-        If k is odd, the lower halves of the last row are 0.
+    used: the mask of those that are read; the rest are 0. whole: whether these are all.
     """
-    Stored, Row = vector(data_type, width), vector(arithmetic_of(data_type), width)
-    Elements, Halves, Pairs = elements(data_type), vector(DataType.kUInt16, width), vector(DataType.kUInt32, width)
-    as_halves, has_masks = _as_halves(data_type), has_avx512() or data_type.itemsize >= 4
+    Stored, has_masks = vector(data_type, width), has_avx512() or data_type.itemsize >= 4
 
     @inlined
     def read(source: int, used: Mask, whole: bool) -> Vector:
@@ -38,6 +33,21 @@ def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
         if whole:  # masks of bytes are instructions of AVX-512; without it, LLVM reads one element after the other
             return load(Stored, source)
         return load(Stored, source, 0, used)
+
+    return read
+
+
+@cache
+def row_packer(data_type: DataType, width: int, paired: bool = False) -> Any:
+    """Return a function (src, step, count, k, dst) that packs rows of src as contiguous rows of `width` numbers.
+
+    src has k rows, `step` elements from row to row. The first `count` elements of each, from 1 to width, are read; the
+    rest of a row of dst is 0.
+    paired: whether two rows of src become one of dst, whose elements have those of the first one in their upper halves.
+        If k is odd, the lower halves of the last row are 0.
+    """
+    Row, as_halves, read = vector(arithmetic_of(data_type), width), _as_halves(data_type), row_reader(data_type, width)
+    Elements, Halves, Pairs = elements(data_type), vector(DataType.kUInt16, width), vector(DataType.kUInt32, width)
 
     @inlined
     def pack(src: int, step: int, count: int, k: int, dst: int) -> None:
